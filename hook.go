@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"ccpost/hook"
+	"ccpost/inbox"
+)
+
+// hookTimeout leaves room in the 1.5 s that all SessionEnd hooks share.
+const hookTimeout = time.Second
+
+type hookCmd struct {
+	posting
+	Text       string `placeholder:"TEMPLATE" help:"The message, with fields of the event in braces: {tool_name}, {tool_input.file_path|none}, {{ for a brace."`
+	AllowSelf  bool   `help:"Post also where the message goes to the session that the event is from, and could go round for ever."`
+	BestEffort bool   `help:"Exit 0 whatever happens, after the one line."`
+}
+
+// flagTable says where hook's flags go. It is a table beside kong's grammar
+// because hook runs at every tool call, and building a grammar by reflection
+// costs more than the whole post does. A test holds the two against each other.
+func (c *hookCmd) flagTable() (values map[string]func(string) error, switches map[string]*bool) {
+	set := func(dst *string) func(string) error {
+		return func(s string) error { *dst = s; return nil }
+	}
+	return map[string]func(string) error{
+			"to":   set(&c.To),
+			"as":   set(&c.As),
+			"text": set(&c.Text),
+			"timeout": func(s string) (err error) {
+				if c.Timeout, err = time.ParseDuration(s); err == nil && c.Timeout == 0 {
+					err = errors.New("zero")
+				}
+				return err
+			},
+			"priority": func(s string) error {
+				c.Priority = s
+				if s != "next" && s != "later" && s != "now" {
+					return errors.New("unknown")
+				}
+				return nil
+			},
+			"config-dir": func(s string) error { c.ConfigDir = append(c.ConfigDir, s); return nil },
+		}, map[string]*bool{
+			"dry-run":     &c.DryRun,
+			"if-present":  &c.IfPresent,
+			"verbose":     &c.Verbose,
+			"allow-self":  &c.AllowSelf,
+			"best-effort": &c.BestEffort,
+		}
+}
+
+// read reads hook's flags. False means that kong should: for what it doesn't
+// know, for what is wrong, and for --help.
+func (c *hookCmd) read(args []string) bool {
+	c.To, c.Priority = "self", "next"
+	values, switches := c.flagTable()
+	for len(args) > 0 {
+		name, ok := strings.CutPrefix(args[0], "--")
+		args = args[1:]
+		if !ok {
+			return false
+		}
+		if on, ok := switches[name]; ok {
+			*on = true
+			continue
+		}
+		name, value, ok := strings.Cut(name, "=")
+		if !ok {
+			if len(args) == 0 || strings.HasPrefix(args[0], "-") {
+				return false
+			}
+			value, args = args[0], args[1:]
+		}
+		if set := values[name]; set == nil || set(value) != nil {
+			return false
+		}
+	}
+	return c.Validate() == nil
+}
+
+func (c *hookCmd) run(a *app) int {
+	// Standard output can become the model's context.
+	a.ui.out = a.ui.err
+	a.ui.quiet, a.ui.verbose = !c.DryRun, c.Verbose
+	ctx, cancel := c.budget(a.ctx, hookTimeout)
+	defer cancel()
+	code := c.fire(a, ctx)
+	hook.Drain(ctx, a.stdin)
+	return code
+}
+
+// fire posts what the event on standard input comes to.
+func (c *hookCmd) fire(a *app, ctx context.Context) int {
+	if a.off() {
+		return a.ui.skip("")
+	}
+	if err := hook.CheckTemplate(c.Text); err != nil {
+		return a.ui.fail(inbox.Fail(inbox.Usage, inbox.Reason(hook.BadTemplate), err))
+	}
+	ev, err := readEvent(a, ctx)
+	if err != nil {
+		return a.ui.fail(err)
+	}
+	// Where it goes is known before it is found: a guarded event is skipped
+	// also where no inbox is there.
+	if why, skip := ev.Guard(c.To == "self" && !c.AllowSelf); skip {
+		return a.ui.skip(why)
+	}
+	t, err := c.resolve(a)
+	var out inbox.Outcome
+	if err == nil {
+		if why, skip := ev.Guard(c.finder(a).Own(t, ev.SessionID) && !c.AllowSelf); skip {
+			return a.ui.skip(why)
+		}
+		text := ev.Text()
+		if c.Text != "" {
+			if text, err = ev.Expand(c.Text); err != nil {
+				return a.ui.fail(inbox.Fail(inbox.Usage, inbox.Reason(hook.BadTemplate), err))
+			}
+		}
+		out, err = c.post(a, ctx, t, c.message(a, t, text))
+	}
+	if c.absent(err) {
+		return a.ui.skip("")
+	}
+	return a.ui.result(t, out, err)
+}
+
+// readEvent takes the event from standard input.
+func readEvent(a *app, ctx context.Context) (hook.Event, error) {
+	if isTerminal(a.stdin) {
+		return hook.Event{}, inbox.Fail(inbox.NoInput, "", errTerminal)
+	}
+	raw, err := hook.Read(ctx, a.stdin)
+	var ev hook.Event
+	if err == nil {
+		ev, err = hook.Parse(raw)
+	}
+	var e *hook.Error
+	switch {
+	case err == nil:
+		return ev, nil
+	case errors.As(err, &e) && e.Reason == hook.NoInput:
+		return ev, inbox.Fail(inbox.NoInput, inbox.Reason(e.Reason), err)
+	case e != nil:
+		return ev, inbox.Fail(inbox.BadRequest, inbox.Reason(e.Reason), err)
+	}
+	return ev, inbox.Fail(inbox.Internal, "", err)
+}

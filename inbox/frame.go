@@ -1,0 +1,97 @@
+package inbox
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"unicode/utf8"
+
+	"ccpost/redact"
+)
+
+// frame is the message line. The order of its fields is the order on the wire.
+type frame struct {
+	MsgV      int         `json:"msgV"`
+	MsgID     string      `json:"msg_id"`
+	Type      string      `json:"type"`
+	Message   userMessage `json:"message"`
+	Priority  string      `json:"priority"`
+	SessionID string      `json:"session_id,omitempty"`
+}
+
+type userMessage struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+// appendAuth appends the auth line. It is the only place where the program
+// takes the characters out of a token (redact's TestOneWriter); redact.Parse
+// has made sure that they need no escaping.
+func appendAuth(dst []byte, t redact.Token) []byte {
+	dst = append(dst, `{"type":"`+TypeAuth+`","token":"`...)
+	dst = append(dst, t.Reveal()...)
+	return append(dst, "\"}\n"...)
+}
+
+// messageLine encodes the message, with its newline. It refuses what a session
+// would drop without a word: an empty body, a line that is too long.
+func messageLine(m Message, msgID, sessionID string) ([]byte, *Error) {
+	priority := m.Priority
+	switch priority {
+	case "":
+		priority = "next"
+	case "next", "later", "now":
+	default:
+		return nil, Fail(BadRequest, ReasonBadPriority, fmt.Errorf("priority is next, later or now, not %q", priority))
+	}
+	content := escapeTags(Clean(m.Body))
+	if strings.TrimSpace(content) == "" {
+		return nil, Fail(BadRequest, ReasonEmptyMessage, errors.New("it is empty"))
+	}
+	if !m.Raw {
+		content = envelope(m.From, content)
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	// HTML escaping would double the size of a diff. The encoder escapes
+	// U+2028 and U+2029 all the same.
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(frame{
+		MsgV: 1, MsgID: msgID, Type: TypeUser,
+		Message:  userMessage{RoleUser, content},
+		Priority: priority, SessionID: sessionID,
+	})
+	if err != nil {
+		return nil, Fail(BadRequest, "", err)
+	}
+	if n := utf16Len(b.Bytes()) - 1; n > MaxLine {
+		return nil, Fail(BadRequest, ReasonTooLarge,
+			fmt.Errorf("as one line it has %d characters, and a session takes at most %d", n, MaxLine))
+	}
+	return b.Bytes(), nil
+}
+
+// utf16Len counts UTF-16 units, in which the session measures its lines.
+func utf16Len(b []byte) int {
+	n := 0
+	for len(b) > 0 {
+		r, size := utf8.DecodeRune(b)
+		if n++; r > 0xffff {
+			n++
+		}
+		b = b[size:]
+	}
+	return n
+}
+
+// newMsgID makes a random (version 4) UUID. The runtime's generator behind
+// math/rand/v2 is ChaCha8: an id has to be unlike others, not secret.
+func newMsgID() string {
+	hi, lo := rand.Uint64(), rand.Uint64()
+	hi = hi&^0xf000 | 0x4000
+	lo = lo&^(3<<62) | 2<<62
+	return fmt.Sprintf("%08x-%04x-%04x-%04x-%012x", hi>>32, hi>>16&0xffff, hi&0xffff, lo>>48, lo&0xffffffffffff)
+}

@@ -1,0 +1,132 @@
+// Package inbox is the client of a Claude Code session's inbox socket: it posts
+// one message and says what became of it.
+//
+// Post refuses a bad message before anything is touched, has package precheck
+// vouch for the directories, the path and, once connected, the process behind
+// it, and only then writes two lines: the token, and the message. Nothing is
+// retried after the first byte of the message line. What it returns says what
+// is known, from evidence, and no more: see Table for every way it can end.
+//
+// The package does not find sessions (package envtoken does), prints nothing,
+// starts no process, and keeps no state between calls. It is safe for use by
+// several goroutines. Everything it relies on was measured on real sessions:
+// golden/PROTOCOL.md has the facts and how each was come by.
+package inbox
+
+import (
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"time"
+
+	"ccpost/precheck"
+	"ccpost/redact"
+)
+
+// The words of the wire format (PROTOCOL.md, Writing).
+const (
+	TypeAuth = "auth"
+	TypeUser = "user"
+	RoleUser = "user"
+	Network  = "unix"
+)
+
+const (
+	// MaxSocketPath is the longest path of a Unix socket here, in bytes.
+	MaxSocketPath = precheck.MaxSocketPath
+
+	// MaxLine is the longest line that a session takes, in UTF-16 units and
+	// without its newline (PROTOCOL.md, Writing).
+	MaxLine = 1_048_576
+
+	DefaultDialTimeout  = 5 * time.Second
+	DefaultWriteTimeout = 5 * time.Second
+
+	// closeTimeout is how long a session may take to close after our
+	// half-close. It takes 0 to 50 ms; its own client waits 5 s.
+	closeTimeout = 5 * time.Second
+)
+
+// Target is one session's inbox and what is known of who should answer there.
+// It prints itself without the token.
+type Target struct {
+	Path  string       // the socket: absolute and clean
+	Token redact.Token // opens the connection; without one nothing is sent
+
+	// FromKey says that Token came from a session's key file, not from its
+	// environment. Sessions older than 2.1.248 may refuse such a token without
+	// a word, so that one is offered alone first.
+	FromKey bool
+
+	SessionID string // the session that is meant; empty where it isn't known
+	PID       int    // the process that must answer; 0 where it isn't known
+	Name      string // the session's name in its record, for reports
+	Version   string // the session's version, as in 2.1.332; empty where it isn't known
+
+	// Current says which session is at Path now. It is asked just before the
+	// message is written and once more at the end. An error means that the
+	// session that was meant can't be vouched for any more. An id of "" means
+	// that no record tells; nil says the same.
+	Current func() (sessionID string, err error)
+}
+
+// String names the target, not its token.
+func (t Target) String() string {
+	return fmt.Sprintf("inbox %q session %q pid %d", t.Path, t.SessionID, t.PID)
+}
+
+// GoString is String.
+func (t Target) GoString() string { return t.String() }
+
+// LogValue is String, as one scalar.
+func (t Target) LogValue() slog.Value { return slog.StringValue(t.String()) }
+
+// Message is what to post.
+type Message struct {
+	Body     string // any text: it is cleaned and escaped before it is sent
+	From     string // the sender's name as the session shows it; empty is "ccpost"
+	Priority string // next, later or now; empty is next. now aborts the running request
+	Raw      bool   // without the envelope, and so without a sender's name
+}
+
+// Options are for tests and for callers with limits of their own; the zero
+// value is the production setting.
+type Options struct {
+	Stat func(string) (fs.FileInfo, error)            // in place of the system's lstat
+	UID  *int                                         // in place of the effective user id
+	Peer func(fd int) (cred precheck.Cred, err error) // in place of the socket's peer credentials
+
+	DialTimeout  time.Duration // 0 is DefaultDialTimeout
+	WriteTimeout time.Duration // 0 is DefaultWriteTimeout
+
+	Logger *slog.Logger // one debug line on success, one warn line on failure
+}
+
+func (o Options) precheck() precheck.Options {
+	return precheck.Options{Stat: o.Stat, UID: o.UID}
+}
+
+// What is known of the token after a post.
+const (
+	AuthNone    = "none"    // it was not written
+	AuthOffered = "offered" // it was written; sessions don't answer that
+	AuthRefused = "refused" // the session closed on it
+)
+
+// What an outcome rests on.
+const (
+	EvidenceNone = "none"
+	EvidenceRead = "read" // a clean end of file: every byte was read
+)
+
+// Outcome is how one post ended.
+type Outcome struct {
+	Name      Name
+	Reason    Reason        // which of the ways to Name it was; may be empty
+	Sent      bool          // whether any byte of the message line left
+	Auth      string        // AuthNone, AuthOffered or AuthRefused
+	Evidence  string        // EvidenceNone or EvidenceRead
+	MsgID     string        // the message's id in the frame; empty where none was made
+	SessionID string        // the session that the frame was addressed to; may be empty
+	Elapsed   time.Duration // from the call to its end
+}

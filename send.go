@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"ccpost/inbox"
+)
+
+const (
+	sendTimeout = 10 * time.Second
+
+	// maxBody bounds what is read from standard input, in bytes. A session
+	// takes a line of a million characters, which can be four times the bytes,
+	// and cleaning shortens coloured text; beyond that it can't fit.
+	maxBody = 8 << 20
+)
+
+var errTerminal = errors.New("it is a terminal")
+
+type sendCmd struct {
+	posting
+	Raw     bool   `help:"Send the text without the envelope that names the sender."`
+	Quiet   bool   `short:"q" help:"Say nothing about success, and give no hints."`
+	JSON    bool   `name:"json" help:"Print one JSON object instead."`
+	Message string `arg:"" help:"The message; - reads it from standard input."`
+}
+
+func (c *sendCmd) run(a *app) int {
+	a.ui.quiet, a.ui.verbose = c.Quiet, c.Verbose
+	if a.off() {
+		return a.ui.fail(inbox.Fail(inbox.ChannelOff, "", nil))
+	}
+	body := c.Message
+	if body == "-" {
+		var err error
+		if body, err = a.readBody(); err != nil {
+			return a.ui.fail(err)
+		}
+	}
+	// From here on, so that `make | ccpost send -` may take its time.
+	ctx, cancel := c.budget(a.ctx, sendTimeout)
+	defer cancel()
+	t, err := c.resolve(a)
+	var out inbox.Outcome
+	if err == nil {
+		m := c.message(a, t, body)
+		m.Raw = c.Raw
+		out, err = c.post(a, ctx, t, m)
+	}
+	if c.absent(err) {
+		return a.ui.skip("")
+	}
+	return a.ui.result(t, out, err)
+}
+
+// readBody reads standard input to its end.
+func (a *app) readBody() (string, error) {
+	if isTerminal(a.stdin) {
+		return "", inbox.Fail(inbox.NoInput, "", errTerminal)
+	}
+	type read struct {
+		body []byte
+		err  error
+	}
+	// In a goroutine, because a read of a pipe can't be called off.
+	c := make(chan read, 1)
+	ctx, cancel := context.WithCancelCause(a.ctx)
+	defer cancel(nil)
+	a.start(cancel, func() {
+		body, err := io.ReadAll(io.LimitReader(a.stdin, maxBody+1))
+		c <- read{body, err}
+	})
+	select {
+	case <-ctx.Done():
+		return "", inbox.Fail(inbox.Timeout, "", context.Cause(ctx))
+	case r := <-c:
+		switch {
+		case r.err != nil:
+			return "", inbox.Fail(inbox.NoInput, "", r.err)
+		case len(r.body) == 0:
+			return "", inbox.Fail(inbox.NoInput, "", errors.New("it is empty"))
+		case len(r.body) > maxBody:
+			return "", inbox.Fail(inbox.BadRequest, inbox.ReasonTooLarge,
+				fmt.Errorf("standard input has more than %d bytes, and a session takes a line of %d characters", maxBody, inbox.MaxLine))
+		}
+		return string(r.body), nil
+	}
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime/debug"
+	"strings"
+
+	"ccpost/inbox"
+)
+
+// ui owns every word that a person or a program reads. Nothing else writes to
+// standard output or standard error, and whatever it writes has the
+// environment's token taken out, should it have got in.
+type ui struct {
+	out, err io.Writer
+	scrub    func(string) string
+	json     bool // one object on standard output, nothing on standard error
+	quiet    bool // nothing about success
+	verbose  bool
+	debug    bool // CCPOST_DEBUG=1
+}
+
+// report is one outcome for a program: the object of --json.
+type report struct {
+	Outcome   inbox.Name   `json:"outcome"`
+	Class     string       `json:"class"`
+	Reason    inbox.Reason `json:"reason"`
+	Detail    string       `json:"detail"`
+	Hint      string       `json:"hint"`
+	Exit      int          `json:"exit"`
+	Sent      bool         `json:"sent"`
+	Auth      string       `json:"auth"`
+	Evidence  string       `json:"evidence"`
+	SessionID string       `json:"session_id"`
+	Name      string       `json:"name"`
+	PID       int          `json:"pid"`
+	Socket    string       `json:"socket"`
+	MsgID     string       `json:"msg_id"`
+	ElapsedMS int64        `json:"elapsed_ms"`
+}
+
+// fail reports an error that came before anything was posted.
+func (u ui) fail(err error) int {
+	return u.result(inbox.Target{}, inbox.Outcome{Auth: inbox.AuthNone, Evidence: inbox.EvidenceNone}, err)
+}
+
+// result reports how a post ended and returns its exit code.
+func (u ui) result(t inbox.Target, out inbox.Outcome, err error) int {
+	detail := string(out.Name) + ": " + out.Name.Row().Sentence
+	if err != nil {
+		var e *inbox.Error
+		if !errors.As(err, &e) {
+			e = inbox.Fail(inbox.Internal, "", err)
+		}
+		out.Name, out.Reason, detail = e.Outcome, e.Reason, e.Error()
+	}
+	row := out.Name.Row()
+	r := report{
+		Outcome: out.Name, Class: row.Class(), Reason: out.Reason,
+		Detail: detail, Hint: inbox.Hint(out.Name, out.Reason), Exit: row.Exit,
+		Sent: out.Sent, Auth: out.Auth, Evidence: out.Evidence,
+		SessionID: t.SessionID, Name: t.Name, PID: t.PID, Socket: t.Path,
+		MsgID: out.MsgID, ElapsedMS: out.Elapsed.Milliseconds(),
+	}
+	switch {
+	case u.json:
+		u.object(r)
+	case err != nil:
+		u.warn(r.Detail)
+		if r.Hint != "" && !u.quiet {
+			u.line(u.err, "hint: "+r.Hint)
+		}
+	case !u.quiet:
+		u.line(u.out, r.Detail)
+	}
+	if u.verbose && !u.json {
+		u.line(u.err, fmt.Sprintf("ccpost: socket %q, session %q (%s), pid %d, message %s, token %s, evidence %s, %d ms",
+			r.Socket, r.SessionID, r.Name, r.PID, r.MsgID, r.Auth, r.Evidence, r.ElapsedMS))
+	}
+	return row.Exit
+}
+
+// skip reports that nothing was posted, by request, and why.
+func (u ui) skip(why string) int {
+	if u.json {
+		return u.result(inbox.Target{}, inbox.Outcome{Name: inbox.Skipped, Auth: inbox.AuthNone, Evidence: inbox.EvidenceNone}, nil)
+	}
+	if why != "" {
+		u.warn(string(inbox.Skipped) + ": " + why)
+	}
+	return inbox.Skipped.Exit()
+}
+
+// fault reports a panic or an error that is ours.
+func (u ui) fault(cause any) int {
+	if u.debug {
+		u.line(u.err, string(debug.Stack()))
+	}
+	return u.fail(inbox.Fail(inbox.Internal, inbox.ReasonPanic, fmt.Errorf("%v", cause)))
+}
+
+// warn writes one line that stands alone.
+func (u ui) warn(text string) { u.line(u.err, "ccpost: "+text) }
+
+// say writes one line to standard output.
+func (u ui) say(text string) { u.line(u.out, text) }
+
+func (u ui) object(v any) {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err == nil {
+		u.line(u.out, strings.TrimSuffix(b.String(), "\n"))
+	}
+}
+
+// line is the one writer. That a reader has gone away changes nothing: the exit
+// code has said what became of the message.
+func (u ui) line(w io.Writer, text string) {
+	_, _ = io.WriteString(w, u.scrub(text)+"\n")
+}
+
+// logger gives the library's own lines to who asked for them.
+func (u ui) logger() *slog.Logger {
+	if !u.debug {
+		return nil
+	}
+	return slog.New(slog.NewTextHandler(scrubbed{u}, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// scrubbed is standard error for a logger.
+type scrubbed struct{ ui ui }
+
+func (s scrubbed) Write(b []byte) (int, error) {
+	s.ui.line(s.ui.err, strings.TrimSuffix(string(b), "\n"))
+	return len(b), nil
+}
