@@ -206,6 +206,10 @@ func (p *post) cause(err error) error {
 	if c := context.Cause(p.ctx); c != nil {
 		return c
 	}
+	// Its timer can be later than its deadline.
+	if d, ok := p.ctx.Deadline(); ok && !time.Now().Before(d) {
+		return context.DeadlineExceeded
+	}
 	return err
 }
 
