@@ -19,16 +19,11 @@ func (demoCmd) run(a *app) int {
 	}
 	defer end()
 	a.ui.say("a stand-in session listens at " + s.Path() + ", and is sent:")
-	p := posting{To: "self", As: "ccpost-demo"}
+	p := posting{As: "ccpost-demo"}
 	ctx, cancel := p.budget(a.ctx, sendTimeout)
 	defer cancel()
 	a.getenv = func(key string) string { return lookup(s.Environ(), key) }
-	t, err := p.resolve(a)
-	var out inbox.Outcome
-	if err == nil {
-		out, err = p.post(a, ctx, t, p.message(a, t, "the tests passed"))
-	}
-	return a.ui.result(t, out, err)
+	return p.deliver(a, ctx, "the tests passed", false, nil)
 }
 
 // standIn starts a stand-in session in a folder of its own and gives every line

@@ -27,8 +27,11 @@ func (c *hookCmd) flagTable() (values map[string]func(string) error, switches ma
 	set := func(dst *string) func(string) error {
 		return func(s string) error { *dst = s; return nil }
 	}
+	add := func(dst *[]string) func(string) error {
+		return func(s string) error { *dst = append(*dst, s); return nil }
+	}
 	return map[string]func(string) error{
-			"to":   set(&c.To),
+			"to":   add(&c.To),
 			"as":   set(&c.As),
 			"text": set(&c.Text),
 			"timeout": func(s string) (err error) {
@@ -44,8 +47,9 @@ func (c *hookCmd) flagTable() (values map[string]func(string) error, switches ma
 				}
 				return nil
 			},
-			"config-dir": func(s string) error { c.ConfigDir = append(c.ConfigDir, s); return nil },
+			"config-dir": add(&c.ConfigDir),
 		}, map[string]*bool{
+			"all":         &c.All,
 			"dry-run":     &c.DryRun,
 			"if-present":  &c.IfPresent,
 			"verbose":     &c.Verbose,
@@ -57,7 +61,7 @@ func (c *hookCmd) flagTable() (values map[string]func(string) error, switches ma
 // read reads hook's flags. False means that kong should: for what it doesn't
 // know, for what is wrong, and for --help.
 func (c *hookCmd) read(args []string) bool {
-	c.To, c.Priority = "self", "next"
+	c.Priority = "next"
 	values, switches := c.flagTable()
 	for len(args) > 0 {
 		name, ok := strings.CutPrefix(args[0], "--")
@@ -97,7 +101,7 @@ func (c *hookCmd) run(a *app) int {
 // fire posts what the event on standard input comes to.
 func (c *hookCmd) fire(a *app, ctx context.Context) int {
 	if a.off() {
-		return a.ui.skip("")
+		return a.ui.skip(inbox.Target{}, "")
 	}
 	if err := hook.CheckTemplate(c.Text); err != nil {
 		return a.ui.fail(inbox.Fail(inbox.Usage, inbox.Reason(hook.BadTemplate), err))
@@ -106,29 +110,20 @@ func (c *hookCmd) fire(a *app, ctx context.Context) int {
 	if err != nil {
 		return a.ui.fail(err)
 	}
-	// Where it goes is known before it is found: a guarded event is skipped
-	// also where no inbox is there.
-	if why, skip := ev.Guard(c.To == "self" && !c.AllowSelf); skip {
-		return a.ui.skip(why)
+	a.sessionID = ev.SessionID
+	guard := func(own bool) (string, bool) { return ev.Guard(own && !c.AllowSelf) }
+	// To itself, and nowhere else, it is guarded also where no inbox is there.
+	if why, skip := guard(len(c.To) == 0 && !c.All); skip {
+		return a.ui.skip(inbox.Target{}, why)
 	}
-	t, err := c.resolve(a)
-	var out inbox.Outcome
-	if err == nil {
-		if why, skip := ev.Guard(c.finder(a).Own(t, ev.SessionID) && !c.AllowSelf); skip {
-			return a.ui.skip(why)
+	text := ev.Text()
+	if c.Text != "" {
+		if text, err = ev.Expand(c.Text); err != nil {
+			return a.ui.fail(inbox.Fail(inbox.Usage, inbox.Reason(hook.BadTemplate), err))
 		}
-		text := ev.Text()
-		if c.Text != "" {
-			if text, err = ev.Expand(c.Text); err != nil {
-				return a.ui.fail(inbox.Fail(inbox.Usage, inbox.Reason(hook.BadTemplate), err))
-			}
-		}
-		out, err = c.post(a, ctx, t, c.message(a, t, text))
 	}
-	if c.absent(err) {
-		return a.ui.skip("")
-	}
-	return a.ui.result(t, out, err)
+	f := c.finder(a)
+	return c.deliver(a, ctx, text, false, func(t inbox.Target) (string, bool) { return guard(f.Own(t)) })
 }
 
 // readEvent takes the event from standard input.

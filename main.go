@@ -16,7 +16,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -37,43 +36,23 @@ type grammar struct {
 	Version versionCmd `cmd:"" help:"Print the version."`
 }
 
-// posting are the flags of every command that posts.
-type posting struct {
-	To        string        `default:"self" placeholder:"WHO" help:"Whose inbox: self, the one that the environment names, or the absolute path of a socket (uds: before it or not)."`
-	As        string        `placeholder:"NAME" help:"The sender that the session shows. Default: the session's own name inside a session, else ccpost."`
-	Timeout   time.Duration `placeholder:"D" help:"The whole budget, at most 10m. Default: 10s, for hook 1s."`
-	Priority  string        `default:"next" enum:"next,later,now" placeholder:"P" help:"next, later, or now, which aborts what the session is doing."`
-	ConfigDir []string      `sep:"none" placeholder:"DIR" help:"Where the session's records are; may be repeated. Default: $CLAUDE_CONFIG_DIR, else ~/.claude."`
-	DryRun    bool          `help:"Check everything, connect to nothing, send nothing."`
-	IfPresent bool          `help:"Skip silently, with exit code 0, where no session is there."`
-	Verbose   bool          `short:"v" help:"Say more on standard error."`
-}
-
-const maxTimeout = 10 * time.Minute
-
-// Validate is called by kong, and by hook's own reader.
-func (p *posting) Validate() error {
-	// Zero is the default. A flag that says 0 is refused by kong's caller,
-	// which sees that it was given.
-	if p.Timeout < 0 || p.Timeout > maxTimeout {
-		return errors.New("--timeout must be more than 0 and at most 10m")
-	}
-	return nil
-}
-
 // app is what a command works with: nothing below run touches the process's own.
 type app struct {
-	ctx     context.Context
-	stdin   *os.File
-	environ []string
-	getenv  func(string) string
-	ui      ui
+	ctx       context.Context
+	cancel    context.CancelCauseFunc
+	stdin     *os.File
+	environ   []string
+	getenv    func(string) string
+	sessionID string // the caller's own, where a hook's event names it
+	ui        ui
 }
 
 // run is the whole program but for the process around it. It returns the exit code.
 func run(ctx context.Context, args []string, stdin *os.File, stdout, stderr io.Writer, environ []string) (code int) {
 	getenv := func(key string) string { return lookup(environ, key) }
-	a := &app{ctx: ctx, stdin: stdin, environ: environ, getenv: getenv}
+	a := &app{stdin: stdin, environ: environ, getenv: getenv}
+	a.ctx, a.cancel = context.WithCancelCause(ctx)
+	defer a.cancel(nil)
 	a.ui = ui{out: stdout, err: stderr, scrub: (&envtoken.Finder{Getenv: getenv}).Token().Scrub, debug: getenv("CCPOST_DEBUG") == "1"}
 	isHook := len(args) > 0 && args[0] == "hook"
 	if isHook && slices.Contains(args, "--best-effort") {
@@ -92,9 +71,7 @@ func run(ctx context.Context, args []string, stdin *os.File, stdout, stderr io.W
 			return c.run(a)
 		}
 	} else {
-		var stop func()
-		a.ctx, stop = a.watchSignals(ctx)
-		defer stop()
+		defer a.watchSignals()()
 	}
 	return a.parse(args)
 }
@@ -135,8 +112,8 @@ func (a *app) parse(args []string) int {
 		return a.ui.fail(inbox.Fail(inbox.Usage, "", err))
 	}
 	for _, f := range ctx.Flags() {
-		if f.Name == "timeout" && f.Set && g.Send.Timeout == 0 && g.Hook.Timeout == 0 {
-			return a.ui.fail(inbox.Fail(inbox.Usage, "", errors.New("--timeout must be more than 0 and at most 10m")))
+		if f.Name == "timeout" && f.Set && f.Target.Int() == 0 {
+			return a.ui.fail(inbox.Fail(inbox.Usage, "", errTimeout))
 		}
 	}
 	switch name, _, _ := strings.Cut(ctx.Command(), " "); name {
@@ -168,23 +145,21 @@ func (s signalled) Error() string { return "the signal " + s.Signal.String() }
 
 // watchSignals ends the context on a signal that asks the program to end. The
 // command then cleans up and says what became of the message so far.
-func (a *app) watchSignals(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
+func (a *app) watchSignals() (stop func()) {
 	c := make(chan os.Signal, 1)
 	// SIGPIPE is caught, not ignored, because a child would inherit that: a
 	// reader that went away must not change what the exit code says.
 	signal.Notify(c, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGPIPE)
-	a.start(cancel, func() {
+	a.start(a.cancel, func() {
 		for s := range c {
 			if s != syscall.SIGPIPE {
-				cancel(signalled{s.(syscall.Signal)})
+				a.cancel(signalled{s.(syscall.Signal)})
 			}
 		}
 	})
-	return ctx, func() {
+	return func() {
 		signal.Stop(c)
 		close(c)
-		cancel(nil)
 	}
 }
 
@@ -213,71 +188,6 @@ func (a *app) off() bool {
 		return true
 	}
 	return false
-}
-
-// finder looks for inboxes as the flags say.
-func (p *posting) finder(a *app) *envtoken.Finder {
-	return &envtoken.Finder{Getenv: a.getenv, ConfigDirs: p.ConfigDir}
-}
-
-// resolve finds the inbox that --to means.
-func (p *posting) resolve(a *app) (inbox.Target, error) {
-	f := p.finder(a)
-	switch {
-	case p.To == "self":
-		return f.Self()
-	case p.To == "", strings.HasPrefix(p.To, "uds:"), strings.ContainsAny(p.To, `/\@`+"\x00"):
-		return f.Path(p.To)
-	}
-	return inbox.Target{}, inbox.Fail(inbox.Usage, "", fmt.Errorf("--to takes self or the absolute path of a socket, not %q", p.To))
-}
-
-// message is what the flags make of a body.
-func (p *posting) message(a *app, t inbox.Target, body string) inbox.Message {
-	from := p.As
-	if from == "" {
-		from = p.finder(a).OwnName(t)
-	}
-	return inbox.Message{Body: body, From: from, Priority: p.Priority}
-}
-
-// post resolves nothing and reads nothing: it posts, or checks where --dry-run
-// asks for that.
-func (p *posting) post(a *app, ctx context.Context, t inbox.Target, m inbox.Message) (inbox.Outcome, error) {
-	o := inbox.Options{Logger: a.ui.logger()}
-	post := inbox.Post
-	if p.DryRun {
-		post = inbox.Check
-	}
-	out, err := post(ctx, t, m, o)
-	var e *inbox.Error
-	if errors.As(err, &e) && e.Outcome == inbox.Timeout && errors.As(context.Cause(ctx), &panicked{}) {
-		// The time didn't run out: a goroutine of ours ended it.
-		out.Name, out.Reason = inbox.Internal, inbox.ReasonPanic
-		err = inbox.Fail(out.Name, out.Reason, e.Err)
-	}
-	return out, err
-}
-
-// absent reports whether --if-present makes this failure a skip.
-func (p *posting) absent(err error) bool {
-	var e *inbox.Error
-	if !p.IfPresent || !errors.As(err, &e) {
-		return false
-	}
-	switch e.Outcome {
-	case inbox.NoSessionRecord, inbox.NotLive, inbox.NoSocketPath, inbox.SocketMissing, inbox.SocketRefused:
-		return true
-	}
-	return false
-}
-
-// budget bounds a command that posts.
-func (p *posting) budget(ctx context.Context, otherwise time.Duration) (context.Context, context.CancelFunc) {
-	if p.Timeout == 0 {
-		p.Timeout = otherwise
-	}
-	return context.WithTimeout(ctx, p.Timeout)
 }
 
 // lookup finds a variable; of two with one name the first counts, as in getenv(3).

@@ -44,17 +44,7 @@ func (c *sendCmd) run(a *app) int {
 	// From here on, so that `make | ccpost send -` may take its time.
 	ctx, cancel := c.budget(a.ctx, sendTimeout)
 	defer cancel()
-	t, err := c.resolve(a)
-	var out inbox.Outcome
-	if err == nil {
-		m := c.message(a, t, body)
-		m.Raw = c.Raw
-		out, err = c.post(a, ctx, t, m)
-	}
-	if c.absent(err) {
-		return a.ui.skip("")
-	}
-	return a.ui.result(t, out, err)
+	return c.deliver(a, ctx, body, c.Raw, nil)
 }
 
 // readBody reads standard input to its end.

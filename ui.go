@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"ccpost/envtoken"
 	"ccpost/inbox"
 )
 
@@ -18,8 +19,9 @@ import (
 type ui struct {
 	out, err io.Writer
 	scrub    func(string) string
-	json     bool // one object on standard output, nothing on standard error
-	quiet    bool // nothing about success
+	about    string // which of several targets it is about
+	json     bool   // one object on standard output, nothing on standard error
+	quiet    bool   // nothing about success
 	verbose  bool
 	debug    bool // CCPOST_DEBUG=1
 }
@@ -31,6 +33,7 @@ type report struct {
 	Reason    inbox.Reason `json:"reason"`
 	Detail    string       `json:"detail"`
 	Hint      string       `json:"hint"`
+	Matches   []match      `json:"matches,omitempty"`
 	Exit      int          `json:"exit"`
 	Sent      bool         `json:"sent"`
 	Auth      string       `json:"auth"`
@@ -43,9 +46,20 @@ type report struct {
 	ElapsedMS int64        `json:"elapsed_ms"`
 }
 
+// match is one session of those that an ambiguous target could be.
+type match struct {
+	Name      string `json:"name"`
+	PID       int    `json:"pid"`
+	SessionID string `json:"session_id"`
+	Dir       string `json:"dir"`
+}
+
+// noOutcome is of what came to nothing before it began.
+var noOutcome = inbox.Outcome{Auth: inbox.AuthNone, Evidence: inbox.EvidenceNone}
+
 // fail reports an error that came before anything was posted.
 func (u ui) fail(err error) int {
-	return u.result(inbox.Target{}, inbox.Outcome{Auth: inbox.AuthNone, Evidence: inbox.EvidenceNone}, err)
+	return u.result(inbox.Target{}, noOutcome, err)
 }
 
 // result reports how a post ended and returns its exit code.
@@ -58,6 +72,9 @@ func (u ui) result(t inbox.Target, out inbox.Outcome, err error) int {
 		}
 		out.Name, out.Reason, detail = e.Outcome, e.Reason, e.Error()
 	}
+	if u.about != "" {
+		detail = u.about + ": " + detail
+	}
 	row := out.Name.Row()
 	r := report{
 		Outcome: out.Name, Class: row.Class(), Reason: out.Reason,
@@ -65,6 +82,12 @@ func (u ui) result(t inbox.Target, out inbox.Outcome, err error) int {
 		Sent: out.Sent, Auth: out.Auth, Evidence: out.Evidence,
 		SessionID: t.SessionID, Name: t.Name, PID: t.PID, Socket: t.Path,
 		MsgID: out.MsgID, ElapsedMS: out.Elapsed.Milliseconds(),
+	}
+	var many *envtoken.Ambiguous
+	if errors.As(err, &many) {
+		for _, s := range many.Sessions {
+			r.Matches = append(r.Matches, match{s.Name, s.PID, s.ID, s.Cwd})
+		}
 	}
 	switch {
 	case u.json:
@@ -84,10 +107,12 @@ func (u ui) result(t inbox.Target, out inbox.Outcome, err error) int {
 	return row.Exit
 }
 
-// skip reports that nothing was posted, by request, and why.
-func (u ui) skip(why string) int {
+// skip reports that nothing was posted, by request, and why; "" is silent.
+func (u ui) skip(t inbox.Target, why string) int {
 	if u.json {
-		return u.result(inbox.Target{}, inbox.Outcome{Name: inbox.Skipped, Auth: inbox.AuthNone, Evidence: inbox.EvidenceNone}, nil)
+		out := noOutcome
+		out.Name = inbox.Skipped
+		return u.result(t, out, nil)
 	}
 	if why != "" {
 		u.warn(string(inbox.Skipped) + ": " + why)

@@ -1,6 +1,7 @@
 package envtoken
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -8,38 +9,37 @@ import (
 	"strings"
 )
 
-// alive reports whether the record's process runs: it exists, is no zombie
-// (which kill(pid, 0) would not tell), and started when the record says, so
-// that it is no later process with the same pid.
-func (r *record) alive() error {
-	if own := pidDomain(); r.PIDDomain != "" && own != "" && r.PIDDomain != own {
-		return fmt.Errorf("process %d is in another container", r.PID)
+// running reports whether the record's process runs: it exists, is no zombie
+// (which kill(pid, 0) would not tell), and started when the record says, so that
+// it is no later process with the same pid. domain is ownPIDDomain.
+func (s *Session) running(domain string) error {
+	if s.pidDomain != "" && domain != "" && s.pidDomain != domain {
+		return fmt.Errorf("pid %d is in another container", s.PID)
 	}
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(r.PID) + "/stat")
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(s.PID) + "/stat")
 	if errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("process %d is gone", r.PID)
+		return fmt.Errorf("pid %d is gone", s.PID)
 	}
 	if err != nil {
 		return err
 	}
-	// The second field is the command in parentheses, and may hold both.
-	_, rest, _ := strings.Cut(string(stat[max(0, strings.LastIndexByte(string(stat), ')')):]), " ")
-	fields := strings.Fields(rest) // from the third field on
+	// The second field is the command in parentheses, which may hold anything.
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:]) // from the third on
 	if len(fields) < 20 {
-		return fmt.Errorf("process %d can't be told from its /proc entry", r.PID)
+		return fmt.Errorf("pid %d can't be told from its /proc entry", s.PID)
 	}
-	if fields[0] == "Z" || fields[0] == "X" {
-		return fmt.Errorf("process %d is a zombie", r.PID)
+	if state := fields[0][0]; state == 'Z' || state == 'X' {
+		return fmt.Errorf("pid %d is a zombie", s.PID)
 	}
-	if start := fields[22-3]; r.ProcStart != "" && start != r.ProcStart {
-		return fmt.Errorf("process %d started later than its record", r.PID)
+	if start := fields[22-3]; s.procStart != "" && string(start) != s.procStart {
+		return fmt.Errorf("pid %d is another process, started at another time than the record says", s.PID)
 	}
 	return nil
 }
 
-// pidDomain names the container in which this process sees pids, as records
+// ownPIDDomain names the container in which this process sees pids, as records
 // spell it; "" where the system doesn't tell.
-func pidDomain() string {
+func ownPIDDomain() string {
 	ns, err := os.Readlink("/proc/self/ns/pid")
 	if err != nil {
 		return ""

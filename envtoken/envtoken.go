@@ -11,6 +11,7 @@
 package envtoken
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -37,6 +38,7 @@ const (
 type Finder struct {
 	Getenv     func(string) string
 	ConfigDirs []string         // where registries are; none is $CLAUDE_CONFIG_DIR, else ~/.claude
+	SessionID  string           // the caller's own session, for when the environment doesn't name it
 	Precheck   precheck.Options // for tests
 }
 
@@ -51,37 +53,53 @@ func (f *Finder) Token() redact.Token {
 }
 
 // Self is the inbox of the session in whose environment the caller runs.
-func (f *Finder) Self() (inbox.Target, error) {
+func (f *Finder) Self(ctx context.Context) (inbox.Target, error) {
 	path := f.Socket()
 	if path == "" {
-		return inbox.Target{}, inbox.Fail(inbox.NoSessionRecord, "", errors.New(EnvSocket+" is not set"))
+		return f.SelfByID(ctx)
 	}
 	pid, err := f.pid()
 	if err != nil {
-		return inbox.Target{}, err
+		return inbox.Target{Path: path}, err
 	}
 	if f.Getenv(EnvToken) == "" {
 		return f.own().registered(path, pid)
 	}
-	token, err := redact.Parse(f.Getenv(EnvToken))
+	t := inbox.Target{Path: path, PID: pid}
+	t.Token, err = redact.Parse(f.Getenv(EnvToken))
 	if err != nil {
-		return inbox.Target{}, inbox.Fail(inbox.BadEnvironment, inbox.ReasonBadToken, fmt.Errorf("%s: %w", EnvToken, err))
+		return t, inbox.Fail(inbox.BadEnvironment, inbox.ReasonBadToken, fmt.Errorf("%s: %w", EnvToken, err))
 	}
-	t := inbox.Target{Path: path, Token: token, PID: pid}
-	rec, ok := f.own().recordOf(path, pid)
+	s, ok := f.own().recordOf(path, pid)
 	if !ok {
 		return t, nil
 	}
-	t.Name, t.Version = rec.Name, rec.Version
+	t.Name, t.Version, t.Current = s.Name, s.Version, s.current
 	if t.PID == 0 {
-		t.PID = rec.PID
+		t.PID = s.PID
 	}
-	t.SessionID = f.Getenv(EnvSession)
-	if t.SessionID == "" {
-		t.SessionID = rec.SessionID
+	// The environment's id is held against the record's: after /clear they differ.
+	if t.SessionID = f.Getenv(EnvSession); t.SessionID == "" {
+		t.SessionID = s.ID
 	}
-	t.Current = rec.current
 	return t, nil
+}
+
+// SelfByID is the caller's own session by its id, wherever its inbox is now:
+// for when the environment names no socket, or one that is gone.
+func (f *Finder) SelfByID(ctx context.Context) (inbox.Target, error) {
+	id := f.Getenv(EnvSession)
+	if id == "" {
+		id = f.SessionID
+	}
+	if id == "" {
+		return inbox.Target{}, inbox.Fail(inbox.NoSessionRecord, "", errors.New(EnvSocket+" is not set"))
+	}
+	m, err := f.own().match(ctx, "id:"+id, nil, false, func(s *Session) bool { return s.ID == id })
+	if err != nil {
+		return inbox.Target{}, err
+	}
+	return m[0].Target, m[0].Err
 }
 
 // pid is the environment's CLAUDE_PID, 0 where it isn't set.
@@ -97,22 +115,41 @@ func (f *Finder) pid() (int, error) {
 	return pid, nil
 }
 
-// Path is the inbox at an explicit path, with or without the prefix uds:. Where
-// it is the environment's own, that is Self.
-func (f *Finder) Path(path string) (inbox.Target, error) {
-	path = strings.TrimPrefix(path, "uds:")
+// Path is the inbox at an explicit path. Where it is the environment's own, that
+// is Self; any other takes the key of the record that names it.
+func (f *Finder) Path(ctx context.Context, path string) (inbox.Target, error) {
 	if path != "" && path == f.Socket() {
-		return f.Self()
+		return f.Self(ctx)
 	}
 	return f.registered(path, 0)
 }
 
+// registered is the inbox at path with the key of the live record that names it.
+func (f *Finder) registered(path string, hint int) (inbox.Target, error) {
+	t := inbox.Target{Path: path}
+	// What the caller named is judged before anybody is asked about it.
+	held, err := precheck.Path(path, f.Precheck)
+	if err != nil {
+		return t, inbox.FailPrecheck(err)
+	}
+	_ = held.Close()
+	s, ok := f.recordOf(path, hint)
+	if !ok {
+		return t, inbox.Fail(inbox.NoAuthKey, "", fmt.Errorf("no record in %s names %q", f.where(), path))
+	}
+	if err := s.alive(ownPIDDomain()); err != nil {
+		return t, err
+	}
+	// An explicit path may have any name.
+	return s.target(f.Precheck)
+}
+
 // Own reports whether t is the caller's own session: the one whose inbox, id or
-// process the environment names, or whose id is sessionID.
-func (f *Finder) Own(t inbox.Target, sessionID string) bool {
+// process the environment names, or whose id is SessionID.
+func (f *Finder) Own(t inbox.Target) bool {
 	pid, _ := f.pid()
-	return t.Path == f.Socket() ||
-		t.SessionID != "" && (t.SessionID == sessionID || t.SessionID == f.Getenv(EnvSession)) ||
+	return t.Path != "" && t.Path == f.Socket() ||
+		t.SessionID != "" && (t.SessionID == f.SessionID || t.SessionID == f.Getenv(EnvSession)) ||
 		t.PID != 0 && t.PID == pid
 }
 
@@ -127,46 +164,18 @@ func (f *Finder) OwnName(t inbox.Target) string {
 		return t.Name
 	}
 	pid, _ := f.pid()
-	rec, _ := f.own().recordOf(path, pid)
-	return rec.Name
+	if s, ok := f.own().recordOf(path, pid); ok {
+		return s.Name
+	}
+	return ""
 }
 
-// registered is the inbox at path with the key of the live record that names it.
-func (f *Finder) registered(path string, hint int) (inbox.Target, error) {
-	held, err := precheck.Path(path, f.Precheck)
-	if err != nil {
-		return inbox.Target{}, inbox.FailPrecheck(err)
+// configDirs are those whose registries are looked into.
+func (f *Finder) configDirs() []string {
+	if len(f.ConfigDirs) > 0 {
+		return f.ConfigDirs
 	}
-	_ = held.Close()
-	rec, ok := f.recordOf(path, hint)
-	if !ok {
-		return inbox.Target{}, inbox.Fail(inbox.NoAuthKey, "", fmt.Errorf("no record in %s names %q", strings.Join(f.sessionsDirs(), " or "), path))
-	}
-	if err := rec.alive(); err != nil {
-		return inbox.Target{}, inbox.Fail(inbox.NotLive, "", err)
-	}
-	token, err := rec.key(f.Precheck)
-	if err != nil {
-		return inbox.Target{}, inbox.Fail(inbox.NoAuthKey, "", err)
-	}
-	return inbox.Target{
-		Path: path, Token: token, FromKey: true,
-		SessionID: rec.SessionID, PID: rec.PID, Name: rec.Name, Version: rec.Version,
-		Current: rec.current,
-	}, nil
-}
-
-// sessionsDirs are the registries to look into.
-func (f *Finder) sessionsDirs() []string {
-	dirs := f.ConfigDirs
-	if len(dirs) == 0 {
-		dirs = f.ownConfigDirs()
-	}
-	var out []string
-	for _, d := range dirs {
-		out = append(out, filepath.Join(d, "sessions"))
-	}
-	return out
+	return f.ownConfigDirs()
 }
 
 // ownConfigDirs is where the session in whose environment the caller runs
@@ -183,33 +192,7 @@ func (f *Finder) ownConfigDirs() []string {
 
 // own is a Finder for the environment's session.
 func (f *Finder) own() *Finder {
-	return &Finder{f.Getenv, append(f.ownConfigDirs(), f.ConfigDirs...), f.Precheck}
-}
-
-// recordOf finds the record that names path. A session names its socket by its
-// pid, so that the record is nearly always where the path or the hint says, and
-// the folder need not be listed.
-func (f *Finder) recordOf(path string, hint int) (*record, bool) {
-	for _, dir := range f.sessionsDirs() {
-		if precheck.Dir(dir, precheck.FileOptions{UID: f.Precheck.UID}) != nil {
-			continue
-		}
-		for _, pid := range []int{pidOfSocket(path), hint} {
-			if rec, err := readRecord(dir, pid, f.Precheck); pid > 0 && err == nil && rec.SocketPath == path {
-				return rec, true
-			}
-		}
-		for _, pid := range recordPIDs(dir) {
-			if rec, err := readRecord(dir, pid, f.Precheck); err == nil && rec.SocketPath == path {
-				return rec, true
-			}
-		}
-	}
-	return &record{}, false
-}
-
-// pidOfSocket reads the pid out of /dir/<pid>.sock, 0 where it isn't one.
-func pidOfSocket(path string) int {
-	pid, _ := strconv.Atoi(strings.TrimSuffix(filepath.Base(path), ".sock"))
-	return pid
+	own := *f
+	own.ConfigDirs = append(f.ownConfigDirs(), f.ConfigDirs...)
+	return &own
 }

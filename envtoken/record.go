@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
+	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -27,69 +27,117 @@ const (
 	maxSessionID = 80
 )
 
-// record is what a session writes about itself into <config dir>/sessions/<pid>.json.
-// Fields that a version doesn't write are empty.
-type record struct {
-	PID        int
-	SessionID  string
-	Name       string
-	Version    string
-	SocketPath string
-	ProcStart  string
-	PIDDomain  string
+// Session is what a session writes about itself into its record,
+// <config dir>/sessions/<pid>.json (PROTOCOL.md, Where the inbox is). Fields that
+// a version doesn't write are empty.
+type Session struct {
+	PID       int
+	ID        string
+	Name      string
+	Cwd       string
+	Version   string
+	Status    string // idle, busy, waiting, shell, or whatever a version says
+	Tmux      string // SESSION:@WINDOW.%PANE, only where it runs in tmux
+	Socket    string
+	StartedAt time.Time // zero where it isn't known
+	ConfigDir string
 
-	dir      string // the sessions folder
-	precheck precheck.Options
+	procStart, pidDomain string
+	finder               *Finder
 }
 
-// readRecord reads the record of one pid. A record that can't be trusted is an
-// error that says why; fields that are not known are none.
-func readRecord(dir string, pid int, o precheck.Options) (*record, error) {
-	path := filepath.Join(dir, strconv.Itoa(pid)+".json")
-	// Claude Code writes records 0644: others may read them, not write.
-	data, err := precheck.ReadFile(path, maxFile, precheck.FileOptions{UID: o.UID, Forbid: 0o022})
-	if err != nil {
-		return nil, err
+// file is the path of the record.
+func (s *Session) file() string {
+	return filepath.Join(s.ConfigDir, sessionsDir, strconv.Itoa(s.PID)+".json")
+}
+
+const (
+	// rewrites is how often a record that makes no sense is read again: Claude
+	// Code writes records in place, and a reader can see the new text with the
+	// end of the old one behind it.
+	rewrites = 3
+
+	// rewriting is how long a record may stay so. Measured: under 50 µs.
+	rewriting = 2 * time.Millisecond
+
+	// fresh is the age of a file, at most, that may be being written.
+	fresh = time.Second
+)
+
+// read reads the record of one pid. The error says why a record doesn't count;
+// what could be read up to there is in the Session.
+func (f *Finder) read(configDir string, pid int) (*Session, error) {
+	var s *Session
+	var err error
+	for range 1 + rewrites {
+		s = &Session{PID: pid, ConfigDir: configDir, finder: f}
+		var data []byte
+		// Claude Code writes records 0644: others may read them, not write.
+		data, err = precheck.ReadFile(s.file(), maxFile, precheck.FileOptions{UID: f.Precheck.UID, Forbid: 0o022})
+		if err != nil {
+			return s, err
+		}
+		if err = s.parse(data); err == nil {
+			return s, nil
+		}
+		if info, statErr := os.Lstat(s.file()); statErr != nil || time.Since(info.ModTime()) > fresh {
+			break
+		}
+		time.Sleep(rewriting)
 	}
-	r := &record{dir: dir, precheck: o}
-	err = members(data, func(key string, v gjson.Result) error {
+	return s, fmt.Errorf("%q: %w", s.file(), err)
+}
+
+// parse reads what a record says. Fields that aren't known say nothing.
+func (s *Session) parse(data []byte) error {
+	said := 0
+	err := members(data, func(key string, v gjson.Result) error {
 		switch key {
 		case "pid":
 			if v.Type != gjson.Number || v.Num != float64(int(v.Num)) {
 				return errors.New("its pid is not a whole number")
 			}
-			r.PID = int(v.Num)
-			return nil
+			said = int(v.Num)
 		case "sessionId":
-			return text(&r.SessionID, key, v)
+			return text(&s.ID, key, v)
 		case "name":
-			return text(&r.Name, key, v)
+			return text(&s.Name, key, v)
+		case "cwd":
+			return text(&s.Cwd, key, v)
 		case "version":
-			return text(&r.Version, key, v)
+			return text(&s.Version, key, v)
 		case "messagingSocketPath":
-			return text(&r.SocketPath, key, v)
+			return text(&s.Socket, key, v)
 		case "procStart":
-			return text(&r.ProcStart, key, v)
+			return text(&s.procStart, key, v)
 		case "pidDomain":
-			return text(&r.PIDDomain, key, v)
+			return text(&s.pidDomain, key, v)
+		// What is only shown must not hide a session, whatever a version makes of it.
+		case "status":
+			s.Status = v.String()
+		case "tmux":
+			s.Tmux = v.String()
+		case "startedAt":
+			if v.Num > 0 {
+				s.StartedAt = time.UnixMilli(int64(v.Num))
+			}
 		}
 		return nil
 	})
 	switch {
 	case err != nil:
-	case r.PID != pid:
-		err = fmt.Errorf("it says pid %d", r.PID)
-	case !validID(r.SessionID):
-		err = errors.New("its sessionId is not 1 to 80 characters of A-Z a-z 0-9 _ -")
+		return err
+	case said != s.PID:
+		return fmt.Errorf("it says pid %d", said)
+	case !validID(s.ID):
+		return errors.New("its sessionId is not 1 to 80 characters of A-Z a-z 0-9 _ -")
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return r, nil
+	return nil
 }
 
 // members calls f for every member of the one object in data. A document with
-// two equal keys is refused: readers differ in which of the two they take.
+// two equal keys is refused: readers differ in which of the two they take. No
+// error quotes the document, which may be a key.
 func members(data []byte, f func(key string, v gjson.Result) error) error {
 	if err := inbox.CheckJSON(data, maxDepth); err != nil {
 		return err
@@ -136,24 +184,46 @@ func validID(s string) bool {
 	return true
 }
 
-// current reads the record again: it says which session is at its socket now.
-func (r *record) current() (string, error) {
-	now, err := readRecord(r.dir, r.PID, r.precheck)
+// Now reads the record again: the same process's, or an error.
+func (s *Session) Now() (*Session, error) {
+	now, err := s.finder.read(s.ConfigDir, s.PID)
+	if err != nil {
+		return nil, err
+	}
+	if now.Socket != s.Socket || now.procStart != s.procStart {
+		return nil, fmt.Errorf("the record of pid %d is another process's now", s.PID)
+	}
+	return now, nil
+}
+
+// current says which session is at the socket now.
+func (s *Session) current() (string, error) {
+	now, err := s.Now()
 	if err != nil {
 		return "", err
 	}
-	if now.SocketPath != r.SocketPath || now.ProcStart != r.ProcStart {
-		return "", fmt.Errorf("the record of pid %d is another process's now", r.PID)
-	}
-	return now.SessionID, nil
+	return now.ID, nil
 }
 
-// key reads the session's key. Its name is the hash of the socket's path as the
-// record spells it, not of what links resolve to. No error quotes its content.
-func (r *record) key(o precheck.Options) (redact.Token, error) {
-	sum := sha256.Sum256([]byte(r.SocketPath))
-	path := filepath.Join(r.dir, fmt.Sprintf("%d.%s.key", r.PID, hex.EncodeToString(sum[:])))
-	data, err := precheck.ReadFile(path, maxFile, precheck.FileOptions{UID: o.UID, Exact: 0o600})
+// named is current for a session that was chosen by its name: it must still
+// bear it.
+func (s *Session) named() (string, error) {
+	now, err := s.Now()
+	if err != nil {
+		return "", err
+	}
+	if now.Name != s.Name {
+		return "", fmt.Errorf("the session with pid %d was called %q, and is called %q now", s.PID, s.Name, now.Name)
+	}
+	return now.ID, nil
+}
+
+// token reads the session's key. Its name is the hash of the socket's path as the
+// record spells it, not of what links resolve to.
+func (s *Session) token() (redact.Token, error) {
+	sum := sha256.Sum256([]byte(s.Socket))
+	path := filepath.Join(s.ConfigDir, sessionsDir, fmt.Sprintf("%d.%s.key", s.PID, hex.EncodeToString(sum[:])))
+	data, err := precheck.ReadFile(path, maxFile, precheck.FileOptions{UID: s.finder.Precheck.UID, Exact: 0o600})
 	if err != nil {
 		return redact.Token{}, err
 	}
@@ -169,34 +239,17 @@ func (r *record) key(o precheck.Options) (redact.Token, error) {
 		}
 		return nil
 	})
-	switch {
-	case err != nil:
-	case procStart != "" && procStart != r.ProcStart, pidDomain != "" && pidDomain != r.PIDDomain:
+	if err == nil && (procStart != "" && procStart != s.procStart || pidDomain != "" && pidDomain != s.pidDomain) {
 		err = errors.New("it is the key of another process")
 	}
-	if err != nil {
-		return redact.Token{}, fmt.Errorf("%s: %w", path, err)
-	}
-	t, err := redact.Parse(token)
-	if err != nil {
-		return redact.Token{}, fmt.Errorf("%s: its peerToken: %w", path, err)
-	}
-	return t, nil
-}
-
-// recordPIDs lists the pids that have a file named like a record.
-func recordPIDs(dir string) []int {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil
-	}
-	var pids []int
-	for _, e := range entries {
-		name, ok := strings.CutSuffix(e.Name(), ".json")
-		// Only the canonical spelling: 007.json is no record of pid 7.
-		if pid, err := strconv.Atoi(name); ok && err == nil && pid > 0 && strconv.Itoa(pid) == name {
-			pids = append(pids, pid)
+	var t redact.Token
+	if err == nil {
+		if t, err = redact.Parse(token); err != nil {
+			err = fmt.Errorf("its peerToken: %w", err)
 		}
 	}
-	return pids
+	if err != nil {
+		return redact.Token{}, fmt.Errorf("%q: %w", path, err)
+	}
+	return t, nil
 }

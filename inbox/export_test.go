@@ -1,9 +1,9 @@
 package inbox
 
-// MessageLine is messageLine for tests outside of the package, which read it
+// MessageLine is Message.line for tests outside of the package, which read it
 // back with package golden.
 func MessageLine(m Message, msgID, sessionID string) ([]byte, error) {
-	line, failed := messageLine(m, msgID, sessionID)
+	line, failed := m.line(msgID, sessionID)
 	if failed != nil {
 		return nil, failed
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"ccpost/redact"
@@ -36,9 +37,17 @@ func appendAuth(dst []byte, t redact.Token) []byte {
 	return append(dst, "\"}\n"...)
 }
 
-// messageLine encodes the message, with its newline. It refuses what a session
-// would drop without a word: an empty body, a line that is too long.
-func messageLine(m Message, msgID, sessionID string) ([]byte, *Error) {
+// rename is the control line that gives a session another name.
+type rename struct {
+	Type      string `json:"type"`
+	Action    string `json:"action"`
+	Name      string `json:"name"`
+	SessionID string `json:"session_id,omitempty"`
+}
+
+// line encodes the message, with its newline. It refuses what a session would
+// drop without a word: an empty body, a line that is too long.
+func (m Message) line(msgID, sessionID string) ([]byte, *Error) {
 	priority := m.Priority
 	switch priority {
 	case "":
@@ -54,17 +63,43 @@ func messageLine(m Message, msgID, sessionID string) ([]byte, *Error) {
 	if !m.Raw {
 		content = envelope(m.From, content)
 	}
+	return encode(frame{
+		MsgV: 1, MsgID: msgID, Type: TypeUser,
+		Message:  userMessage{RoleUser, content},
+		Priority: priority, SessionID: sessionID,
+	})
+}
+
+// maxSessionName is the longest name that rename gives, in characters.
+const maxSessionName = 120
+
+// renameLine encodes a new name, its white space folded.
+func renameLine(name, sessionID string) ([]byte, *Error) {
+	folded := strings.Join(strings.Fields(name), " ")
+	var problem string
+	switch n := utf8.RuneCountInString(folded); {
+	case !utf8.ValidString(folded):
+		problem = "it is not UTF-8"
+	case strings.ContainsFunc(folded, unicode.IsControl):
+		problem = "it has control characters"
+	case n == 0:
+		problem = "it is empty"
+	case n > maxSessionName:
+		problem = fmt.Sprintf("it has %d characters, and a name at most %d", n, maxSessionName)
+	default:
+		return encode(rename{TypeControl, actionRename, folded, sessionID})
+	}
+	return nil, Fail(BadRequest, ReasonBadName, errors.New(problem))
+}
+
+// encode makes one line of a frame, no longer than a session takes.
+func encode(frame any) ([]byte, *Error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	// HTML escaping would double the size of a diff. The encoder escapes
 	// U+2028 and U+2029 all the same.
 	enc.SetEscapeHTML(false)
-	err := enc.Encode(frame{
-		MsgV: 1, MsgID: msgID, Type: TypeUser,
-		Message:  userMessage{RoleUser, content},
-		Priority: priority, SessionID: sessionID,
-	})
-	if err != nil {
+	if err := enc.Encode(frame); err != nil {
 		return nil, Fail(BadRequest, "", err)
 	}
 	if n := utf16Len(b.Bytes()) - 1; n > MaxLine {

@@ -29,6 +29,9 @@ const (
 	TypeUser = "user"
 	RoleUser = "user"
 	Network  = "unix"
+
+	TypeControl  = "control"
+	actionRename = "rename"
 )
 
 const (

@@ -191,6 +191,8 @@ const (
 const (
 	ReasonBadToken       Reason = "bad_token"
 	ReasonBadPID         Reason = "bad_pid"
+	ReasonBadName        Reason = "bad_name"
+	ReasonBadRecord      Reason = "bad_record"
 	ReasonBadPriority    Reason = "bad_priority"
 	ReasonEmptyMessage   Reason = "empty_message"
 	ReasonTooLarge       Reason = "too_large"

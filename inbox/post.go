@@ -19,31 +19,49 @@ import (
 // by the options, and the session's closing by 5 s. The error is nil or an
 // *Error, and bears the same name and reason as the Outcome.
 func Post(ctx context.Context, t Target, m Message, o Options) (Outcome, error) {
-	return do(ctx, t, m, o, (*post).send)
+	return do(ctx, t, o, SentNoReceipt, m.line, (*post).send)
 }
 
 // Check goes as far as Post does without connecting: the message, the path, the
 // token, the session. Its success is Reachable.
 func Check(ctx context.Context, t Target, m Message, o Options) (Outcome, error) {
-	return do(ctx, t, m, o, (*post).check)
+	return do(ctx, t, o, Reachable, m.line, (*post).check)
 }
+
+// Probe connects to the inbox and checks who answers, and writes nothing. Its
+// success is Reachable.
+func Probe(ctx context.Context, t Target, o Options) (Outcome, error) {
+	return do(ctx, t, o, Reachable, nil, (*post).probe)
+}
+
+// Rename gives the session another name. Its success is RenameSent: sessions
+// don't answer, and one that runs without a terminal ignores it.
+func Rename(ctx context.Context, t Target, name string, o Options) (Outcome, error) {
+	line := func(_, sessionID string) ([]byte, *Error) { return renameLine(name, sessionID) }
+	return do(ctx, t, o, RenameSent, line, (*post).send)
+}
+
+// lineFunc makes the line to send to the session with this id.
+type lineFunc func(msgID, sessionID string) ([]byte, *Error)
 
 // post is one call's state. Its methods return nil or what ended it.
 type post struct {
 	ctx context.Context
 	t   Target
-	m   Message
 	o   Options
+
+	encodeLine lineFunc // nil where none is sent
 
 	out  Outcome
 	line []byte
 	held *precheck.Held
 }
 
-func do(ctx context.Context, t Target, m Message, o Options, step func(*post) *Error) (out Outcome, err error) {
+// do takes one step to its end; success is what it is called where nothing stops it.
+func do(ctx context.Context, t Target, o Options, success Name, line lineFunc, step func(*post) *Error) (out Outcome, err error) {
 	start := time.Now()
-	p := &post{ctx: ctx, t: t, m: m, o: o}
-	p.out = Outcome{Auth: AuthNone, Evidence: EvidenceNone}
+	p := &post{ctx: ctx, t: t, o: o, encodeLine: line}
+	p.out = Outcome{Name: success, Auth: AuthNone, Evidence: EvidenceNone}
 	var failed *Error
 	// Only here is it known whether the message had begun when something
 	// panicked, and so whether it may be sent again.
@@ -79,7 +97,9 @@ func (p *post) broken(r Reason, cause error) *Error {
 // contract: what the caller got wrong first, then what stands on disk, and the
 // token only for a path that is the session's own.
 func (p *post) prepare() *Error {
-	p.out.MsgID = newMsgID()
+	if p.encodeLine != nil {
+		p.out.MsgID = newMsgID()
+	}
 	if failed := p.encode(p.t.SessionID); failed != nil {
 		return failed
 	}
@@ -98,7 +118,6 @@ func (p *post) check() *Error {
 	if failed := p.prepare(); failed != nil {
 		return failed
 	}
-	p.out.Name = Reachable
 	return p.address()
 }
 
@@ -114,12 +133,12 @@ func (p *post) address() *Error {
 
 // encode makes the message line for the session with this id.
 func (p *post) encode(sessionID string) *Error {
-	if p.line != nil && sessionID == p.out.SessionID {
+	if p.encodeLine == nil || p.line != nil && sessionID == p.out.SessionID {
 		return nil
 	}
-	line, err := messageLine(p.m, p.out.MsgID, sessionID)
+	line, failed := p.encodeLine(p.out.MsgID, sessionID)
 	p.line, p.out.SessionID = line, sessionID
-	return err
+	return failed
 }
 
 // session asks which session is there now, and holds it against the one that is meant.
@@ -138,6 +157,20 @@ func (p *post) session() (string, *Error) {
 }
 
 func (p *post) send() *Error {
+	return p.connected(func(c conn) *Error {
+		if failed := p.write(c); failed != nil {
+			return failed
+		}
+		return p.finish(c)
+	})
+}
+
+func (p *post) probe() *Error {
+	return p.connected(func(conn) *Error { return p.address() })
+}
+
+// connected prepares, connects, and gives the connection to f.
+func (p *post) connected(f func(conn) *Error) *Error {
 	if failed := p.prepare(); failed != nil {
 		return failed
 	}
@@ -150,10 +183,7 @@ func (p *post) send() *Error {
 	if failed := p.connect(c); failed != nil {
 		return failed
 	}
-	if failed := p.write(c); failed != nil {
-		return failed
-	}
-	return p.finish(c)
+	return f(c)
 }
 
 // connect dials the socket that was checked, and checks who answers.
@@ -289,7 +319,6 @@ func (p *post) finish(c conn) *Error {
 	if _, failed := p.session(); failed != nil {
 		return Fail(ClosedAfterSend, ReasonSessionChanged, failed.Err)
 	}
-	p.out.Name = SentNoReceipt
 	return nil
 }
 

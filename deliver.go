@@ -1,0 +1,231 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"ccpost/envtoken"
+	"ccpost/inbox"
+)
+
+// target are the flags that say which session.
+type target struct {
+	To        []string `sep:"none" placeholder:"WHO" help:"Whose inbox: self, which is the default, a session's name, its id or the first 8 characters of it, its pid, the path of a socket, or dir:PATH for the sessions that work there. name:, id:, pid: and uds: settle what a word is. May be repeated."`
+	ConfigDir []string `sep:"none" placeholder:"DIR" help:"Where the sessions' records are; may be repeated. Default: $CLAUDE_CONFIG_DIR, else ~/.claude."`
+}
+
+// posting are the flags of every command that posts.
+type posting struct {
+	target
+	All       bool          `help:"Every session that matches, or every session where no --to is given; not the caller's own."`
+	As        string        `placeholder:"NAME" help:"The sender that the session shows. Default: the session's own name inside a session, else ccpost."`
+	Timeout   time.Duration `placeholder:"D" help:"The whole budget, at most 10m. Default: 10s, for hook 1s."`
+	Priority  string        `default:"next" enum:"next,later,now" placeholder:"P" help:"next, later, or now, which aborts what the session is doing."`
+	DryRun    bool          `help:"Check everything, connect to nothing, send nothing."`
+	IfPresent bool          `help:"Skip silently, with exit code 0, where no session is there."`
+	Verbose   bool          `short:"v" help:"Say more on standard error."`
+}
+
+const maxTimeout = 10 * time.Minute
+
+var errTimeout = errors.New("--timeout must be more than 0 and at most 10m")
+
+// Validate is called by kong, and by hook's own reader. Zero is the default;
+// that it was asked for is seen where the flags are read.
+func (p *posting) Validate() error {
+	if p.Timeout < 0 || p.Timeout > maxTimeout {
+		return errTimeout
+	}
+	return nil
+}
+
+// budget bounds a command that posts.
+func (p *posting) budget(ctx context.Context, otherwise time.Duration) (context.Context, context.CancelFunc) {
+	if p.Timeout == 0 {
+		p.Timeout = otherwise
+	}
+	return context.WithTimeout(ctx, p.Timeout)
+}
+
+// finder looks for inboxes as the flags say.
+func (t *target) finder(a *app) *envtoken.Finder {
+	return &envtoken.Finder{Getenv: a.getenv, ConfigDirs: t.ConfigDir, SessionID: a.sessionID}
+}
+
+// find resolves every WHO, each inbox once. What could not be resolved stands
+// among the rest, so that each is reported in the order given.
+func (t *target) find(a *app, ctx context.Context, all bool) []envtoken.Match {
+	to := t.To
+	switch {
+	case len(to) > 0:
+	case all:
+		to = []string{""}
+	default:
+		to = []string{"self"}
+	}
+	f := t.finder(a)
+	var out []envtoken.Match
+	seen := map[string]bool{}
+	for _, who := range to {
+		matches, err := f.Find(ctx, who, all)
+		if err != nil {
+			out = append(out, envtoken.Match{Err: err})
+		}
+		for _, m := range matches {
+			if path := m.Target.Path; path == "" || !seen[path] {
+				seen[path] = true
+				out = append(out, m)
+			}
+		}
+	}
+	return out
+}
+
+// ending is how one target's part ended.
+type ending struct {
+	target inbox.Target
+	out    inbox.Outcome
+	err    error
+	skip   bool   // nothing was posted, by request
+	why    string // of a skip; "" is silent
+}
+
+// parallel is how many targets are posted to at a time.
+const parallel = 8
+
+// deliver posts to every target, reports each, and gives the exit code of the
+// first that failed. guard, where it is set, says why one must be left out.
+func (p *posting) deliver(a *app, ctx context.Context, body string, raw bool, guard func(inbox.Target) (why string, skip bool)) int {
+	matches := p.find(a, ctx, p.All)
+	endings := make([]ending, len(matches))
+	one := func(i int) {
+		endings[i] = p.one(a, ctx, matches[i], body, raw, guard)
+	}
+	if len(matches) == 1 {
+		one(0)
+	} else {
+		a.each(len(matches), parallel, one)
+	}
+	return a.report(endings)
+}
+
+// report says how each target's part ended.
+func (a *app) report(endings []ending) int {
+	code := 0
+	for _, e := range endings {
+		u := a.ui
+		if len(endings) > 1 {
+			u.about = label(e.target)
+		}
+		var c int
+		if e.skip {
+			c = u.skip(e.target, e.why)
+		} else {
+			c = u.result(e.target, e.out, e.err)
+		}
+		if code == 0 {
+			code = c
+		}
+	}
+	return code
+}
+
+// label tells one target from the others.
+func label(t inbox.Target) string {
+	switch {
+	case t.Name != "":
+		return fmt.Sprintf("%q, pid %d", t.Name, t.PID)
+	case t.PID != 0:
+		return fmt.Sprintf("pid %d", t.PID)
+	case t.Path != "":
+		return fmt.Sprintf("%q", t.Path)
+	}
+	return ""
+}
+
+// one posts to one target.
+func (p *posting) one(a *app, ctx context.Context, m envtoken.Match, body string, raw bool, guard func(inbox.Target) (string, bool)) ending {
+	e := ending{target: m.Target, out: noOutcome, err: m.Err}
+	if m.Err == nil {
+		if guard != nil {
+			if e.why, e.skip = guard(m.Target); e.skip {
+				return e
+			}
+		}
+		e.out, e.err = p.post(a, ctx, m.Target, body, raw)
+		if f := p.finder(a); gone(e.err) && f.Own(m.Target) {
+			// The environment's inbox is gone: the session may have another now.
+			if t, err := f.SelfByID(ctx); err == nil && t.Path != m.Target.Path {
+				e.target = t
+				e.out, e.err = p.post(a, ctx, t, body, raw)
+			}
+		}
+	}
+	if p.IfPresent && absent(e.err) {
+		e.skip = true
+	}
+	return e
+}
+
+// post posts to an inbox, or checks it where --dry-run asks for that.
+func (p *posting) post(a *app, ctx context.Context, t inbox.Target, body string, raw bool) (inbox.Outcome, error) {
+	m := inbox.Message{Body: body, From: p.As, Priority: p.Priority, Raw: raw}
+	if m.From == "" {
+		m.From = p.finder(a).OwnName(t)
+	}
+	post := inbox.Post
+	if p.DryRun {
+		post = inbox.Check
+	}
+	return a.settle(ctx, func() (inbox.Outcome, error) { return post(ctx, t, m, inbox.Options{Logger: a.ui.logger()}) })
+}
+
+// settle calls the client. Where a goroutine of ours panicked meanwhile, the
+// time didn't run out: that is internal.
+func (a *app) settle(ctx context.Context, call func() (inbox.Outcome, error)) (inbox.Outcome, error) {
+	out, err := call()
+	if p := (panicked{}); outcome(err) == inbox.Timeout && errors.As(context.Cause(ctx), &p) {
+		out.Name, out.Reason = inbox.Internal, inbox.ReasonPanic
+		err = inbox.Fail(out.Name, out.Reason, p)
+	}
+	return out, err
+}
+
+// outcome is the name of a failure, "" where there is none.
+func outcome(err error) inbox.Name {
+	var e *inbox.Error
+	if !errors.As(err, &e) {
+		return ""
+	}
+	return e.Outcome
+}
+
+// gone reports whether nobody is at a socket any more. Nothing was written then.
+func gone(err error) bool {
+	n := outcome(err)
+	return n == inbox.SocketMissing || n == inbox.SocketRefused
+}
+
+// absent reports whether --if-present makes this failure a skip.
+func absent(err error) bool {
+	n := outcome(err)
+	return gone(err) || n == inbox.NoSessionRecord || n == inbox.NotLive || n == inbox.NoSocketPath
+}
+
+// each calls f for 0 to n-1, so many at a time.
+func (a *app) each(n, atATime int, f func(int)) {
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, atATime)
+	for i := range n {
+		slots <- struct{}{}
+		wg.Add(1)
+		a.start(a.cancel, func() {
+			defer func() { <-slots; wg.Done() }()
+			f(i)
+		})
+	}
+	wg.Wait()
+}
