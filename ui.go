@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"ccpost/envtoken"
 	"ccpost/inbox"
@@ -57,6 +59,16 @@ type match struct {
 // noOutcome is of what came to nothing before it began.
 var noOutcome = inbox.Outcome{Auth: inbox.AuthNone, Evidence: inbox.EvidenceNone}
 
+// printable gives text without control characters.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, text)
+}
+
 // fail reports an error that came before anything was posted.
 func (u ui) fail(err error) int {
 	return u.result(inbox.Target{}, noOutcome, err)
@@ -72,6 +84,8 @@ func (u ui) result(t inbox.Target, out inbox.Outcome, err error) int {
 		}
 		out.Name, out.Reason, detail = e.Outcome, e.Reason, e.Error()
 	}
+	// A path or a name may hold anything, and this is one line.
+	detail = printable(detail)
 	if u.about != "" {
 		detail = u.about + ": " + detail
 	}

@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"ccpost/inbox"
 	"ccpost/precheck"
