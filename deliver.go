@@ -36,7 +36,11 @@ var errTimeout = errors.New("--timeout must be more than 0 and at most 10m")
 // Validate is called by kong, and by hook's own reader. Zero is the default;
 // that it was asked for is seen where the flags are read.
 func (p *posting) Validate() error {
-	if p.Timeout < 0 || p.Timeout > maxTimeout {
+	return validTimeout(p.Timeout)
+}
+
+func validTimeout(d time.Duration) error {
+	if d < 0 || d > maxTimeout {
 		return errTimeout
 	}
 	return nil
@@ -91,6 +95,9 @@ type ending struct {
 	err    error
 	skip   bool   // nothing was posted, by request
 	why    string // of a skip; "" is silent
+
+	confirmed *bool  // of a rename
+	steps     []step // of a check
 }
 
 // parallel is how many targets are posted to at a time.
@@ -124,7 +131,7 @@ func (a *app) report(endings []ending) int {
 		if e.skip {
 			c = u.skip(e.target, e.why)
 		} else {
-			c = u.result(e.target, e.out, e.err)
+			c = u.result(e)
 		}
 		if code == 0 {
 			code = c
@@ -194,13 +201,21 @@ func (a *app) settle(ctx context.Context, call func() (inbox.Outcome, error)) (i
 	return out, err
 }
 
+// asError is err as every failure ends: nil where there is none.
+func asError(err error) *inbox.Error {
+	var e *inbox.Error
+	if err != nil && !errors.As(err, &e) {
+		e = inbox.Fail(inbox.Internal, "", err)
+	}
+	return e
+}
+
 // outcome is the name of a failure, "" where there is none.
 func outcome(err error) inbox.Name {
-	var e *inbox.Error
-	if !errors.As(err, &e) {
-		return ""
+	if e := asError(err); e != nil {
+		return e.Outcome
 	}
-	return e.Outcome
+	return ""
 }
 
 // gone reports whether nobody is at a socket any more. Nothing was written then.

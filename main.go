@@ -31,6 +31,9 @@ func main() {
 type grammar struct {
 	Send    sendCmd    `cmd:"" help:"Post one message into a running session."`
 	Hook    hookCmd    `cmd:"" help:"Post from a Claude Code hook: the event's JSON is on standard input."`
+	List    listCmd    `cmd:"" help:"List the live sessions of this user."`
+	Check   checkCmd   `cmd:"" help:"Can it be reached? Each check and its answer; nothing is sent."`
+	Rename  renameCmd  `cmd:"" help:"Rename a running session."`
 	Listen  listenCmd  `cmd:"" help:"Be a stand-in inbox and print what arrives; with a command, run it in that inbox's environment."`
 	Demo    demoCmd    `cmd:"" help:"Post to a stand-in session, and show both lines on the wire and the outcome."`
 	Version versionCmd `cmd:"" help:"Print the version."`
@@ -53,7 +56,7 @@ func run(ctx context.Context, args []string, stdin *os.File, stdout, stderr io.W
 	a := &app{stdin: stdin, environ: environ, getenv: getenv}
 	a.ctx, a.cancel = context.WithCancelCause(ctx)
 	defer a.cancel(nil)
-	a.ui = ui{out: stdout, err: stderr, scrub: (&envtoken.Finder{Getenv: getenv}).Token().Scrub, debug: getenv("CCPOST_DEBUG") == "1"}
+	a.ui = ui{out: stdout, err: stderr, scrub: (&envtoken.Finder{Getenv: getenv}).Token().Scrub, debug: getenv("CCPOST_DEBUG") == "1", enabled: !a.off()}
 	isHook := len(args) > 0 && args[0] == "hook"
 	if isHook && slices.Contains(args, "--best-effort") {
 		defer func() { code = 0 }()
@@ -121,6 +124,12 @@ func (a *app) parse(args []string) int {
 		return a.ended(g.Send.run(a))
 	case "hook":
 		return g.Hook.run(a)
+	case "list":
+		return g.List.run(a)
+	case "check":
+		return a.ended(g.Check.run(a))
+	case "rename":
+		return a.ended(g.Rename.run(a))
 	case "listen":
 		return g.Listen.run(a)
 	case "demo":

@@ -26,6 +26,7 @@ type ui struct {
 	quiet    bool   // nothing about success
 	verbose  bool
 	debug    bool // CCPOST_DEBUG=1
+	enabled  bool // CCPOST does not switch posting off
 }
 
 // report is one outcome for a program: the object of --json.
@@ -46,6 +47,15 @@ type report struct {
 	Socket    string       `json:"socket"`
 	MsgID     string       `json:"msg_id"`
 	ElapsedMS int64        `json:"elapsed_ms"`
+	Confirmed *bool        `json:"confirmed,omitempty"` // of rename
+	*checked               // of check
+}
+
+// checked is what check says besides.
+type checked struct {
+	Checks    []step `json:"checks"`
+	Enabled   bool   `json:"enabled"`   // CCPOST doesn't switch posting off
+	Available bool   `json:"available"` // nothing stands against a post
 }
 
 // match is one session of those that an ambiguous target could be.
@@ -71,18 +81,16 @@ func printable(text string) string {
 
 // fail reports an error that came before anything was posted.
 func (u ui) fail(err error) int {
-	return u.result(inbox.Target{}, noOutcome, err)
+	return u.result(ending{out: noOutcome, err: err})
 }
 
-// result reports how a post ended and returns its exit code.
-func (u ui) result(t inbox.Target, out inbox.Outcome, err error) int {
+// result reports how one target's part ended and returns its exit code.
+func (u ui) result(e ending) int {
+	t, out := e.target, e.out
 	detail := string(out.Name) + ": " + out.Name.Row().Sentence
-	if err != nil {
-		var e *inbox.Error
-		if !errors.As(err, &e) {
-			e = inbox.Fail(inbox.Internal, "", err)
-		}
-		out.Name, out.Reason, detail = e.Outcome, e.Reason, e.Error()
+	failed := asError(e.err)
+	if failed != nil {
+		out.Name, out.Reason, detail = failed.Outcome, failed.Reason, failed.Error()
 	}
 	// A path or a name may hold anything, and this is one line.
 	detail = printable(detail)
@@ -95,18 +103,26 @@ func (u ui) result(t inbox.Target, out inbox.Outcome, err error) int {
 		Detail: detail, Hint: inbox.Hint(out.Name, out.Reason), Exit: row.Exit,
 		Sent: out.Sent, Auth: out.Auth, Evidence: out.Evidence,
 		SessionID: t.SessionID, Name: t.Name, PID: t.PID, Socket: t.Path,
-		MsgID: out.MsgID, ElapsedMS: out.Elapsed.Milliseconds(),
+		MsgID: out.MsgID, ElapsedMS: out.Elapsed.Milliseconds(), Confirmed: e.confirmed,
+	}
+	if e.steps != nil {
+		r.checked = &checked{e.steps, u.enabled, failed == nil}
 	}
 	var many *envtoken.Ambiguous
-	if errors.As(err, &many) {
+	if errors.As(e.err, &many) {
 		for _, s := range many.Sessions {
 			r.Matches = append(r.Matches, match{s.Name, s.PID, s.ID, s.Cwd})
+		}
+	}
+	if !u.json && !u.quiet {
+		for _, line := range stepLines(e.steps) {
+			u.say(line)
 		}
 	}
 	switch {
 	case u.json:
 		u.object(r)
-	case err != nil:
+	case failed != nil:
 		u.warn(r.Detail)
 		if r.Hint != "" && !u.quiet {
 			u.line(u.err, "hint: "+r.Hint)
@@ -121,12 +137,24 @@ func (u ui) result(t inbox.Target, out inbox.Outcome, err error) int {
 	return row.Exit
 }
 
+func stepLines(steps []step) []string {
+	var table [][]string
+	for _, s := range steps {
+		answer := s.Answer
+		if answer == "" {
+			answer = "-"
+		}
+		table = append(table, []string{s.Check, answer, s.Detail})
+	}
+	return columns(table)
+}
+
 // skip reports that nothing was posted, by request, and why; "" is silent.
 func (u ui) skip(t inbox.Target, why string) int {
 	if u.json {
 		out := noOutcome
 		out.Name = inbox.Skipped
-		return u.result(t, out, nil)
+		return u.result(ending{target: t, out: out})
 	}
 	if why != "" {
 		u.warn(string(inbox.Skipped) + ": " + why)

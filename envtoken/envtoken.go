@@ -134,9 +134,9 @@ func (f *Finder) registered(path string, hint int) (inbox.Target, error) {
 	_ = held.Close()
 	s, ok := f.recordOf(path, hint)
 	if !ok {
-		return t, inbox.Fail(inbox.NoAuthKey, "", fmt.Errorf("no record in %s names %q", f.where(), path))
+		return t, inbox.Fail(inbox.NoAuthKey, "", fmt.Errorf("no record in %s names %q", f.Where(), path))
 	}
-	if err := s.alive(ownPIDDomain()); err != nil {
+	if err := s.Alive(); err != nil {
 		return t, err
 	}
 	// An explicit path may have any name.
@@ -155,15 +155,11 @@ func (f *Finder) Own(t inbox.Target) bool {
 // OwnName is the registered name of the session in whose environment the caller
 // runs, "" where it isn't known. t is a target that may be that session.
 func (f *Finder) OwnName(t inbox.Target) string {
-	path := f.Socket()
-	switch path {
-	case "":
-		return ""
-	case t.Path:
+	if f.Own(t) {
 		return t.Name
 	}
 	pid, _ := f.pid()
-	if s, ok := f.own().recordOf(path, pid); ok {
+	if s, ok := f.own().recordOf(f.Socket(), pid); ok {
 		return s.Name
 	}
 	return ""

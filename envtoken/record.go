@@ -46,8 +46,8 @@ type Session struct {
 	finder               *Finder
 }
 
-// file is the path of the record.
-func (s *Session) file() string {
+// File is the path of the record.
+func (s *Session) File() string {
 	return filepath.Join(s.ConfigDir, sessionsDir, strconv.Itoa(s.PID)+".json")
 }
 
@@ -73,19 +73,19 @@ func (f *Finder) read(configDir string, pid int) (*Session, error) {
 		s = &Session{PID: pid, ConfigDir: configDir, finder: f}
 		var data []byte
 		// Claude Code writes records 0644: others may read them, not write.
-		data, err = precheck.ReadFile(s.file(), maxFile, precheck.FileOptions{UID: f.Precheck.UID, Forbid: 0o022})
+		data, err = precheck.ReadFile(s.File(), maxFile, precheck.FileOptions{UID: f.Precheck.UID, Forbid: 0o022})
 		if err != nil {
 			return s, err
 		}
 		if err = s.parse(data); err == nil {
 			return s, nil
 		}
-		if info, statErr := os.Lstat(s.file()); statErr != nil || time.Since(info.ModTime()) > fresh {
+		if info, statErr := os.Lstat(s.File()); statErr != nil || time.Since(info.ModTime()) > fresh {
 			break
 		}
 		time.Sleep(rewriting)
 	}
-	return s, fmt.Errorf("%q: %w", s.file(), err)
+	return s, fmt.Errorf("%q: %w", s.File(), err)
 }
 
 // parse reads what a record says. Fields that aren't known say nothing.

@@ -68,7 +68,9 @@ func (f *Finder) pids(configDir string) ([]int, error) {
 	return pids, err
 }
 
-// alive is running as an outcome.
+// Alive reports whether the session's process runs.
+func (s *Session) Alive() error { return s.alive(ownPIDDomain()) }
+
 func (s *Session) alive(domain string) error {
 	if err := s.running(domain); err != nil {
 		return inbox.Fail(inbox.NotLive, "", err)
@@ -100,11 +102,29 @@ func (s *Session) target(o precheck.Options) (inbox.Target, error) {
 	return t, nil
 }
 
+// RecordOf finds the record behind a target; ok is false where only the
+// environment tells of it.
+func (f *Finder) RecordOf(t inbox.Target) (s *Session, ok bool) {
+	return f.own().recordOf(t.Path, t.PID)
+}
+
+// NameOf is the name that the target's record shows now.
+func (f *Finder) NameOf(t inbox.Target) (name string, ok bool) {
+	s, ok := f.RecordOf(t)
+	if !ok {
+		return "", false
+	}
+	return s.Name, true
+}
+
 // recordOf finds the record that names path; hint is a pid that it may have. A
 // session names its socket by its pid, so that the record is nearly always where
 // the path or the hint says, and the folder need not be listed. Of several that
 // name one path a live one counts first.
 func (f *Finder) recordOf(path string, hint int) (*Session, bool) {
+	if path == "" {
+		return nil, false
+	}
 	named, _ := strconv.Atoi(strings.TrimSuffix(filepath.Base(path), ".sock"))
 	for _, dir := range f.configDirs() {
 		if precheck.Dir(filepath.Join(dir, sessionsDir), precheck.FileOptions{UID: f.Precheck.UID}) != nil {
@@ -123,7 +143,7 @@ func (f *Finder) recordOf(path string, hint int) (*Session, bool) {
 	// A stable sort: live ones first.
 	slices.SortStableFunc(records, func(a, b Record) int { return cmp.Compare(rank(a), rank(b)) })
 	for _, r := range records {
-		if r.Socket == path && path != "" && validID(r.ID) {
+		if r.Socket == path && validID(r.ID) {
 			return r.Session, true
 		}
 	}

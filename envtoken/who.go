@@ -183,9 +183,9 @@ func (f *Finder) match(ctx context.Context, who string, current func(*Session) (
 
 // nowhere says where nobody was found, and what could not be looked into.
 func (f *Finder) nowhere(who string, errs []error) error {
-	err := fmt.Errorf("no live session is %q, in %s", who, f.where())
+	err := fmt.Errorf("no live session is %q, in %s", who, f.Where())
 	if who == "" {
-		err = fmt.Errorf("no live session in %s", f.where())
+		err = fmt.Errorf("no live session in %s", f.Where())
 	}
 	for _, e := range errs {
 		err = fmt.Errorf("%w; %w", err, e)
@@ -193,8 +193,8 @@ func (f *Finder) nowhere(who string, errs []error) error {
 	return err
 }
 
-// where names the registries.
-func (f *Finder) where() string {
+// Where names the registries that are looked into.
+func (f *Finder) Where() string {
 	var dirs []string
 	for _, d := range f.configDirs() {
 		dirs = append(dirs, filepath.Join(d, sessionsDir))

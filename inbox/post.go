@@ -19,30 +19,40 @@ import (
 // by the options, and the session's closing by 5 s. The error is nil or an
 // *Error, and bears the same name and reason as the Outcome.
 func Post(ctx context.Context, t Target, m Message, o Options) (Outcome, error) {
-	return do(ctx, t, o, SentNoReceipt, m.line, (*post).send)
+	return do(ctx, t, o, SentNoReceipt, m.addressed(), (*post).send)
 }
 
 // Check goes as far as Post does without connecting: the message, the path, the
 // token, the session. Its success is Reachable.
 func Check(ctx context.Context, t Target, m Message, o Options) (Outcome, error) {
-	return do(ctx, t, o, Reachable, m.line, (*post).check)
+	return do(ctx, t, o, Reachable, m.addressed(), (*post).check)
 }
 
 // Probe connects to the inbox and checks who answers, and writes nothing. Its
 // success is Reachable.
 func Probe(ctx context.Context, t Target, o Options) (Outcome, error) {
-	return do(ctx, t, o, Reachable, nil, (*post).probe)
+	return do(ctx, t, o, Reachable, line{}, (*post).probe)
 }
 
 // Rename gives the session another name. Its success is RenameSent: sessions
 // don't answer, and one that runs without a terminal ignores it.
 func Rename(ctx context.Context, t Target, name string, o Options) (Outcome, error) {
-	line := func(_, sessionID string) ([]byte, *Error) { return renameLine(name, sessionID) }
-	return do(ctx, t, o, RenameSent, line, (*post).send)
+	l := line{to: func(sessionID string) ([]byte, *Error) { return renameLine(name, sessionID) }}
+	return do(ctx, t, o, RenameSent, l, (*post).send)
 }
 
-// lineFunc makes the line to send to the session with this id.
-type lineFunc func(msgID, sessionID string) ([]byte, *Error)
+// line is what is to be sent: to makes it for the session with this id, and is
+// nil where nothing is. Only messages have an id of their own.
+type line struct {
+	msgID string
+	to    func(sessionID string) ([]byte, *Error)
+}
+
+// addressed is the message under a new id.
+func (m Message) addressed() line {
+	id := newMsgID()
+	return line{id, func(sessionID string) ([]byte, *Error) { return m.line(id, sessionID) }}
+}
 
 // post is one call's state. Its methods return nil or what ended it.
 type post struct {
@@ -50,18 +60,18 @@ type post struct {
 	t   Target
 	o   Options
 
-	encodeLine lineFunc // nil where none is sent
+	line line
 
-	out  Outcome
-	line []byte
-	held *precheck.Held
+	out     Outcome
+	encoded []byte // the line, for the session out.SessionID
+	held    *precheck.Held
 }
 
 // do takes one step to its end; success is what it is called where nothing stops it.
-func do(ctx context.Context, t Target, o Options, success Name, line lineFunc, step func(*post) *Error) (out Outcome, err error) {
+func do(ctx context.Context, t Target, o Options, success Name, l line, step func(*post) *Error) (out Outcome, err error) {
 	start := time.Now()
-	p := &post{ctx: ctx, t: t, o: o, encodeLine: line}
-	p.out = Outcome{Name: success, Auth: AuthNone, Evidence: EvidenceNone}
+	p := &post{ctx: ctx, t: t, o: o, line: l}
+	p.out = Outcome{Name: success, MsgID: l.msgID, Auth: AuthNone, Evidence: EvidenceNone}
 	var failed *Error
 	// Only here is it known whether the message had begun when something
 	// panicked, and so whether it may be sent again.
@@ -97,9 +107,6 @@ func (p *post) broken(r Reason, cause error) *Error {
 // contract: what the caller got wrong first, then what stands on disk, and the
 // token only for a path that is the session's own.
 func (p *post) prepare() *Error {
-	if p.encodeLine != nil {
-		p.out.MsgID = newMsgID()
-	}
 	if failed := p.encode(p.t.SessionID); failed != nil {
 		return failed
 	}
@@ -114,10 +121,16 @@ func (p *post) prepare() *Error {
 	return nil
 }
 
+// check also makes a socket, which a sandbox may forbid.
 func (p *post) check() *Error {
 	if failed := p.prepare(); failed != nil {
 		return failed
 	}
+	fd, err := newSocket()
+	if err != nil {
+		return p.socketFailed(err)
+	}
+	_ = unix.Close(fd)
 	return p.address()
 }
 
@@ -133,11 +146,11 @@ func (p *post) address() *Error {
 
 // encode makes the message line for the session with this id.
 func (p *post) encode(sessionID string) *Error {
-	if p.encodeLine == nil || p.line != nil && sessionID == p.out.SessionID {
+	if p.line.to == nil || p.encoded != nil && sessionID == p.out.SessionID {
 		return nil
 	}
-	line, failed := p.encodeLine(p.out.MsgID, sessionID)
-	p.line, p.out.SessionID = line, sessionID
+	encoded, failed := p.line.to(sessionID)
+	p.encoded, p.out.SessionID = encoded, sessionID
 	return failed
 }
 
@@ -259,7 +272,7 @@ func (p *post) write(c conn) *Error {
 	}
 	// Whatever breaks inside the write must not pass for unsent.
 	p.out.Sent = true
-	n, err := c.write(append(auth, p.line...), until)
+	n, err := c.write(append(auth, p.encoded...), until)
 	p.out.Sent = n > len(auth)
 	switch {
 	case err == nil:

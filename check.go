@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"ccpost/envtoken"
+	"ccpost/inbox"
+)
+
+type checkCmd struct {
+	target
+	All     bool          `help:"Every session that matches, or every session where no --to is given; not the caller's own."`
+	Connect bool          `help:"Also connect, and see which process answers. Nothing is written."`
+	Timeout time.Duration `default:"10s" placeholder:"D" help:"The whole budget, at most 10m."`
+	Quiet   bool          `short:"q" help:"Say nothing about success, and give no hints."`
+	JSON    bool          `name:"json" help:"Print one JSON object instead."`
+}
+
+func (c *checkCmd) Validate() error { return validTimeout(c.Timeout) }
+
+// step is one check and its answer.
+type step struct {
+	Check  string `json:"check"`
+	Answer string `json:"answer"` // ok, no, or "" where it wasn't reached
+	Detail string `json:"detail"`
+}
+
+// The checks, in their order.
+const (
+	stepRecord = iota
+	stepLive
+	stepDirectories
+	stepSocket
+	stepKey
+	stepSandbox
+	stepConnection
+)
+
+var stepNames = []string{"record", "live", "directories", "socket", "key", "sandbox", "connection"}
+
+// failedStep says at which check an outcome arises.
+func failedStep(e *inbox.Error) int {
+	switch e.Outcome {
+	case inbox.NoSessionRecord, inbox.AmbiguousTarget, inbox.NoSocketPath, inbox.SessionChanged, inbox.Usage:
+		return stepRecord
+	case inbox.NotLive:
+		return stepLive
+	case inbox.NoAuthKey:
+		return stepKey
+	case inbox.SocketRefused, inbox.Timeout, inbox.Internal:
+		return stepConnection
+	}
+	switch e.Reason {
+	case inbox.ReasonDirOwner, inbox.ReasonDirMode, inbox.ReasonDirSymlink, inbox.ReasonStat:
+		return stepDirectories
+	case inbox.ReasonBadToken, inbox.ReasonBadPID:
+		return stepKey
+	case inbox.ReasonSandbox:
+		return stepSandbox
+	case inbox.ReasonPeerUID, inbox.ReasonPeerPID, inbox.ReasonNotStream:
+		return stepConnection
+	}
+	return stepSocket
+}
+
+func (c *checkCmd) run(a *app) int {
+	a.ui.quiet = c.Quiet
+	ctx, cancel := context.WithTimeout(a.ctx, c.Timeout)
+	defer cancel()
+	if len(c.To) == 0 && !c.All && a.getenv(envtoken.EnvSocket) == "" && a.getenv(envtoken.EnvSession) == "" {
+		return c.channel(a)
+	}
+	var endings []ending
+	for _, m := range c.find(a, ctx, c.All) {
+		endings = append(endings, c.one(a, ctx, m))
+	}
+	return a.report(endings)
+}
+
+// one takes the way of a post to just before its first byte.
+func (c *checkCmd) one(a *app, ctx context.Context, m envtoken.Match) ending {
+	e := ending{target: m.Target, out: noOutcome, err: m.Err}
+	s, registered := c.finder(a).RecordOf(m.Target)
+	if registered && e.err == nil {
+		// A send would find nobody at a socket that a dead session has left.
+		e.err = s.Alive()
+	}
+	if e.err == nil {
+		e.out, e.err = a.settle(ctx, func() (inbox.Outcome, error) {
+			o := inbox.Options{Logger: a.ui.logger()}
+			if c.Connect {
+				return inbox.Probe(ctx, m.Target, o)
+			}
+			return inbox.Check(ctx, m.Target, inbox.Message{Body: "check"}, o)
+		})
+	}
+	e.steps = c.steps(a, m.Target, s, registered, asError(e.err))
+	return e
+}
+
+// steps says what each check found: all is well before the one that failed, and
+// behind it nothing is known.
+func (c *checkCmd) steps(a *app, t inbox.Target, s *envtoken.Session, registered bool, failed *inbox.Error) []step {
+	found := make([]string, len(stepNames))
+	if registered {
+		found[stepRecord] = a.tilde(s.File())
+		found[stepLive] = fmt.Sprintf("pid %d", s.PID)
+	} else {
+		found[stepRecord] = "none: only the environment names this inbox"
+		found[stepLive] = "not known without a record"
+	}
+	found[stepSocket] = t.Path
+	found[stepKey] = "from the environment"
+	if t.FromKey {
+		found[stepKey] = "from the key file beside the record"
+	}
+	found[stepSandbox] = "sockets may be made"
+	var steps []step
+	for i, name := range stepNames {
+		st := step{name, "ok", found[i]}
+		switch {
+		case i == stepConnection && !c.Connect:
+			st.Answer, st.Detail = "", "not tried without --connect"
+		case failed == nil || i < failedStep(failed):
+		case i == failedStep(failed):
+			st.Answer, st.Detail = "no", string(failed.Outcome)
+			if failed.Err != nil {
+				st.Detail = failed.Err.Error()
+			}
+		default:
+			st.Answer, st.Detail = "", "not reached"
+		}
+		steps = append(steps, st)
+		if i == stepKey {
+			steps = append(steps, c.policy(a, s, registered), version(t))
+		}
+	}
+	return steps
+}
+
+// policy says what the session's settings let in. It is no check: a session
+// that holds or refuses can be reached.
+func (c *checkCmd) policy(a *app, s *envtoken.Session, registered bool) step {
+	if !registered {
+		return step{"policy", "", "not known without a record"}
+	}
+	p := envtoken.Settings{ConfigDir: s.ConfigDir, Dir: s.Cwd}.Policy()
+	by := "no settings file sets crossSessionInbound"
+	if p.By != nil {
+		by = a.tilde(p.By.Path)
+	}
+	return step{"policy", "ok", fmt.Sprintf("%s when it prompts, %s when it bypasses permissions (%s)", p.Prompting(), p.Bypassing(), by)}
+}
+
+func version(t inbox.Target) step {
+	if t.Version == "" {
+		return step{"version", "", "not known"}
+	}
+	return step{"version", "ok", t.Version}
+}
+
+// channel says whether this machine has any session that can be reached.
+func (c *checkCmd) channel(a *app) int {
+	f := c.finder(a)
+	records, errs := f.Records()
+	err := error(inbox.Fail(inbox.NoSocketPath, "", errors.Join(append(errs, errors.New("no record names a socket that would be dialled, in "+f.Where()))...)))
+	var target inbox.Target
+	for _, r := range records {
+		if r.Err != nil {
+			continue
+		}
+		if t, e := r.Target(); e == nil {
+			target, err = t, nil
+			break
+		}
+	}
+	out := noOutcome
+	out.Name = inbox.Reachable
+	return a.report([]ending{{target: target, out: out, err: err, steps: []step{}}})
+}

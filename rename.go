@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"ccpost/envtoken"
+	"ccpost/inbox"
+)
+
+// confirmTime is how long the record may take to show the new name. An
+// interactive session's does within 50 ms; one without a terminal ignores it.
+const confirmTime = 500 * time.Millisecond
+
+type renameCmd struct {
+	target
+	All       bool          `help:"Every session that matches; not the caller's own."`
+	Timeout   time.Duration `default:"10s" placeholder:"D" help:"The whole budget, at most 10m."`
+	IfPresent bool          `help:"Skip silently, with exit code 0, where no session is there."`
+	Verbose   bool          `short:"v" help:"Say more on standard error."`
+	Quiet     bool          `short:"q" help:"Say nothing about success, and give no hints."`
+	JSON      bool          `name:"json" help:"Print one JSON object instead."`
+	Name      string        `arg:"" help:"The new name: at most 120 characters; white space is folded."`
+}
+
+func (c *renameCmd) Validate() error { return validTimeout(c.Timeout) }
+
+func (c *renameCmd) run(a *app) int {
+	a.ui.quiet, a.ui.verbose = c.Quiet, c.Verbose
+	if a.off() {
+		return a.ui.fail(inbox.Fail(inbox.ChannelOff, "", nil))
+	}
+	ctx, cancel := context.WithTimeout(a.ctx, c.Timeout)
+	defer cancel()
+	var endings []ending
+	for _, m := range c.find(a, ctx, c.All) {
+		endings = append(endings, c.one(a, ctx, m))
+	}
+	return a.report(endings)
+}
+
+func (c *renameCmd) one(a *app, ctx context.Context, m envtoken.Match) ending {
+	e := ending{target: m.Target, out: noOutcome, err: m.Err}
+	if m.Err == nil {
+		e.out, e.err = a.settle(ctx, func() (inbox.Outcome, error) {
+			return inbox.Rename(ctx, m.Target, c.Name, inbox.Options{Logger: a.ui.logger()})
+		})
+	}
+	if e.err == nil {
+		confirmed := c.confirm(a, ctx, m.Target)
+		e.confirmed = &confirmed
+	}
+	e.skip = c.IfPresent && absent(e.err)
+	return e
+}
+
+// confirm waits for the record to show the name.
+func (c *renameCmd) confirm(a *app, ctx context.Context, t inbox.Target) bool {
+	want := strings.Join(strings.Fields(c.Name), " ")
+	ctx, cancel := context.WithTimeout(ctx, confirmTime)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if name, ok := c.finder(a).NameOf(t); ok && name == want {
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-tick.C:
+		}
+	}
+}
