@@ -166,6 +166,7 @@ func (c *policyCmd) edited(a *app, s envtoken.Settings, p envtoken.Policy, v env
 // policyReport is the object of --json.
 type policyReport struct {
 	Changed   *bool              `json:"changed,omitempty"` // of an edit
+	Opens     string             `json:"opens,omitempty"`   // of accept
 	Revision  string             `json:"revision"`
 	Dir       string             `json:"dir"`
 	Effective string             `json:"effective"`
@@ -188,6 +189,9 @@ func (c *policyCmd) object(a *app, p envtoken.Policy, changed *bool) {
 	r := policyReport{
 		Changed: changed, Revision: p.Revision, Dir: c.Dir, Effective: word(p.Value),
 		Prompting: string(p.Prompting()), Bypassing: p.Bypassing(),
+	}
+	if c.Action == string(envtoken.Accept) {
+		r.Opens = opened
 	}
 	if p.By != nil {
 		r.DecidedBy = p.By.Path
