@@ -19,7 +19,9 @@ type checkCmd struct {
 	JSON    bool          `name:"json" help:"Print one JSON object instead."`
 }
 
-func (c *checkCmd) Validate() error { return validTimeout(c.Timeout) }
+func (c *checkCmd) Validate() error {
+	return errors.Join(absolute(c.ConfigDir), validTimeout(c.Timeout))
+}
 
 // step is one check and its answer.
 type step struct {
@@ -67,14 +69,14 @@ func failedStep(e *inbox.Error) int {
 }
 
 func (c *checkCmd) run(a *app) int {
-	a.ui.quiet = c.Quiet
+	a.ui.quiet, a.ui.json = c.Quiet, c.JSON
 	ctx, cancel := context.WithTimeout(a.ctx, c.Timeout)
 	defer cancel()
 	if len(c.To) == 0 && !c.All && a.getenv(envtoken.EnvSocket) == "" && a.getenv(envtoken.EnvSession) == "" {
 		return c.channel(a)
 	}
 	var endings []ending
-	for _, m := range c.find(a, ctx, c.All) {
+	for _, m := range c.find(a, ctx, c.All, !c.Connect) {
 		endings = append(endings, c.one(a, ctx, m))
 	}
 	return a.report(endings)
@@ -82,30 +84,38 @@ func (c *checkCmd) run(a *app) int {
 
 // one takes the way of a post to just before its first byte.
 func (c *checkCmd) one(a *app, ctx context.Context, m envtoken.Match) ending {
-	e := ending{target: m.Target, out: noOutcome, err: m.Err}
-	s, registered := c.finder(a).RecordOf(m.Target)
-	if registered && e.err == nil {
-		// A send would find nobody at a socket that a dead session has left.
-		e.err = s.Alive()
-	}
-	if e.err == nil {
-		e.out, e.err = a.settle(ctx, func() (inbox.Outcome, error) {
-			o := inbox.Options{Logger: a.ui.logger()}
-			if c.Connect {
-				return inbox.Probe(ctx, m.Target, o)
+	f := c.finder(a)
+	f.NoDial = !c.Connect
+	e := a.reach(ctx, f, m, func(t inbox.Target) (inbox.Outcome, error) {
+		o := inbox.Options{Logger: a.ui.logger()}
+		if c.Connect {
+			return inbox.Probe(ctx, t, o)
+		}
+		if s, ok := f.RecordOf(ctx, t); ok {
+			// Nobody answers at a socket that a dead session has left. Not asked of
+			// a session that is: only the connection tells.
+			if err := s.Alive(); err != nil {
+				return noOutcome, err
 			}
-			return inbox.Check(ctx, m.Target, inbox.Message{Body: "check"}, o)
-		})
+		}
+		return inbox.Check(ctx, t, inbox.Message{Body: "check"}, o)
+	})
+	s := m.Session
+	if s == nil {
+		s, _ = f.RecordOf(ctx, e.target)
 	}
-	e.steps = c.steps(a, m.Target, s, registered, asError(e.err))
+	e.steps = c.steps(a, e.target, s, asError(e.err))
+	if a.off() {
+		e.err = inbox.Fail(inbox.ChannelOff, "", nil) // as a send would say
+	}
 	return e
 }
 
 // steps says what each check found: all is well before the one that failed, and
 // behind it nothing is known.
-func (c *checkCmd) steps(a *app, t inbox.Target, s *envtoken.Session, registered bool, failed *inbox.Error) []step {
+func (c *checkCmd) steps(a *app, t inbox.Target, s *envtoken.Session, failed *inbox.Error) []step {
 	found := make([]string, len(stepNames))
-	if registered {
+	if s != nil {
 		found[stepRecord] = a.tilde(s.File())
 		found[stepLive] = fmt.Sprintf("pid %d", s.PID)
 	} else {
@@ -135,7 +145,7 @@ func (c *checkCmd) steps(a *app, t inbox.Target, s *envtoken.Session, registered
 		}
 		steps = append(steps, st)
 		if i == stepKey {
-			steps = append(steps, c.policy(a, s, registered), version(t))
+			steps = append(steps, c.policy(a, s), version(t))
 		}
 	}
 	return steps
@@ -143,11 +153,11 @@ func (c *checkCmd) steps(a *app, t inbox.Target, s *envtoken.Session, registered
 
 // policy says what the session's settings let in. It is no check: a session
 // that holds or refuses can be reached.
-func (c *checkCmd) policy(a *app, s *envtoken.Session, registered bool) step {
-	if !registered {
+func (c *checkCmd) policy(a *app, s *envtoken.Session) step {
+	if s == nil {
 		return step{"policy", "", "not known without a record"}
 	}
-	p := envtoken.Settings{ConfigDir: s.ConfigDir, Dir: s.Cwd}.Policy()
+	p := envtoken.Settings{ConfigDir: s.ConfigDir, Dir: s.Cwd, Home: a.getenv("HOME")}.Policy()
 	by := "no settings file sets crossSessionInbound"
 	if p.By != nil {
 		by = a.tilde(p.By.Path)
@@ -165,8 +175,12 @@ func version(t inbox.Target) step {
 // channel says whether this machine has any session that can be reached.
 func (c *checkCmd) channel(a *app) int {
 	f := c.finder(a)
-	records, errs := f.Records()
-	err := error(inbox.Fail(inbox.NoSocketPath, "", errors.Join(append(errs, errors.New("no record names a socket that would be dialled, in "+f.Where()))...)))
+	records, errs := f.Records(a.ctx)
+	why := errors.New("no record names a socket that would be dialled, in " + f.Where())
+	for _, err := range errs {
+		why = fmt.Errorf("%w; %w", why, err)
+	}
+	err := error(inbox.Fail(inbox.NoSocketPath, "", why))
 	var target inbox.Target
 	for _, r := range records {
 		if r.Err != nil {

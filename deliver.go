@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -20,13 +21,16 @@ type target struct {
 // posting are the flags of every command that posts.
 type posting struct {
 	target
-	All       bool          `help:"Every session that matches, or every session where no --to is given; not the caller's own."`
-	As        string        `placeholder:"NAME" help:"The sender that the session shows. Default: the session's own name inside a session, else ccpost."`
-	Timeout   time.Duration `placeholder:"D" help:"The whole budget, at most 10m. Default: 10s, for hook 1s."`
-	Priority  string        `default:"next" enum:"next,later,now" placeholder:"P" help:"next, later, or now, which aborts what the session is doing."`
-	DryRun    bool          `help:"Check everything, connect to nothing, send nothing."`
-	IfPresent bool          `help:"Skip silently, with exit code 0, where no session is there."`
-	Verbose   bool          `short:"v" help:"Say more on standard error."`
+	All       bool           `help:"Every session that matches, or every session where no --to is given; not the caller's own."`
+	As        string         `placeholder:"NAME" help:"The sender that the session shows. Default: the session's own name inside a session, else ccpost."`
+	Wait      *time.Duration `placeholder:"D" help:"How long to wait for a word on what became of the message; 0 is not at all, and then no word is known. Default: 250ms, for hook 100ms."`
+	Timeout   time.Duration  `placeholder:"D" help:"The whole budget, at most 10m. Default: 10s, for hook 1s."`
+	Priority  string         `default:"next" enum:"next,later,now" placeholder:"P" help:"next, later, or now, which aborts what the session is doing."`
+	DryRun    bool           `help:"Check everything, connect to nothing, send nothing."`
+	IfPresent bool           `help:"Skip silently, with exit code 0, where no session is there."`
+	Verbose   bool           `short:"v" help:"Say more on standard error."`
+
+	options inbox.Options `kong:"-"` // what a command asks for besides
 }
 
 const maxTimeout = 10 * time.Minute
@@ -36,6 +40,12 @@ var errTimeout = errors.New("--timeout must be more than 0 and at most 10m")
 // Validate is called by kong, and by hook's own reader. Zero is the default;
 // that it was asked for is seen where the flags are read.
 func (p *posting) Validate() error {
+	if p.Wait != nil && (*p.Wait < 0 || *p.Wait > maxTimeout) {
+		return errors.New("--wait must be 0 to 10m")
+	}
+	if err := absolute(p.ConfigDir); err != nil {
+		return err
+	}
 	return validTimeout(p.Timeout)
 }
 
@@ -59,22 +69,34 @@ func (t *target) finder(a *app) *envtoken.Finder {
 	return &envtoken.Finder{Getenv: a.getenv, ConfigDirs: t.ConfigDir, SessionID: a.sessionID}
 }
 
+// absolute takes directories that are named as seen from here.
+func absolute(dirs []string) error {
+	for i, dir := range dirs {
+		abs, err := filepath.Abs(dir)
+		if dir == "" || err != nil {
+			return fmt.Errorf("--config-dir is no directory: %q", dir)
+		}
+		dirs[i] = abs
+	}
+	return nil
+}
+
 // find resolves every WHO, each inbox once. What could not be resolved stands
 // among the rest, so that each is reported in the order given.
-func (t *target) find(a *app, ctx context.Context, all bool) []envtoken.Match {
-	to := t.To
-	switch {
-	case len(to) > 0:
-	case all:
-		to = []string{""}
-	default:
-		to = []string{"self"}
-	}
+func (t *target) find(a *app, ctx context.Context, all, noDial bool) []envtoken.Match {
 	f := t.finder(a)
+	f.NoDial = noDial
+	to, find := t.To, f.Find
+	if len(to) == 0 {
+		to = []string{"self"}
+		if all {
+			find = func(ctx context.Context, _ string, _ bool) ([]envtoken.Match, error) { return f.Everyone(ctx) }
+		}
+	}
 	var out []envtoken.Match
 	seen := map[string]bool{}
 	for _, who := range to {
-		matches, err := f.Find(ctx, who, all)
+		matches, err := find(ctx, who, all)
 		if err != nil {
 			out = append(out, envtoken.Match{Err: err})
 		}
@@ -106,7 +128,12 @@ const parallel = 8
 // deliver posts to every target, reports each, and gives the exit code of the
 // first that failed. guard, where it is set, says why one must be left out.
 func (p *posting) deliver(a *app, ctx context.Context, body string, raw bool, guard func(inbox.Target) (why string, skip bool)) int {
-	matches := p.find(a, ctx, p.All)
+	// A bad message is refused before anything is touched, and is no matter of
+	// who is there.
+	if err := (inbox.Message{Body: body, From: p.As, Priority: p.Priority, Raw: raw}).Validate(); err != nil {
+		return a.ui.fail(err)
+	}
+	matches := p.find(a, ctx, p.All, p.DryRun)
 	endings := make([]ending, len(matches))
 	one := func(i int) {
 		endings[i] = p.one(a, ctx, matches[i], body, raw, guard)
@@ -155,24 +182,34 @@ func label(t inbox.Target) string {
 
 // one posts to one target.
 func (p *posting) one(a *app, ctx context.Context, m envtoken.Match, body string, raw bool, guard func(inbox.Target) (string, bool)) ending {
-	e := ending{target: m.Target, out: noOutcome, err: m.Err}
-	if m.Err == nil {
-		if guard != nil {
-			if e.why, e.skip = guard(m.Target); e.skip {
-				return e
-			}
-		}
-		e.out, e.err = p.post(a, ctx, m.Target, body, raw)
-		if f := p.finder(a); gone(e.err) && f.Own(m.Target) {
-			// The environment's inbox is gone: the session may have another now.
-			if t, err := f.SelfByID(ctx); err == nil && t.Path != m.Target.Path {
-				e.target = t
-				e.out, e.err = p.post(a, ctx, t, body, raw)
-			}
+	e := ending{target: m.Target}
+	if m.Err == nil && guard != nil {
+		if e.why, e.skip = guard(m.Target); e.skip {
+			return e
 		}
 	}
+	e = a.reach(ctx, p.finder(a), m, func(t inbox.Target) (inbox.Outcome, error) {
+		return p.post(a, ctx, t, body, raw)
+	})
 	if p.IfPresent && absent(e.err) {
 		e.skip = true
+	}
+	return e
+}
+
+// reach calls the client with a target that was found. Where the environment's
+// own inbox turns out to be gone, and nothing was written, the session may have
+// another one now.
+func (a *app) reach(ctx context.Context, f *envtoken.Finder, m envtoken.Match, call func(inbox.Target) (inbox.Outcome, error)) ending {
+	e := ending{target: m.Target, out: noOutcome, err: m.Err}
+	if m.Err == nil {
+		e.out, e.err = a.settle(ctx, func() (inbox.Outcome, error) { return call(m.Target) })
+	}
+	if gone(e.err) && f.Own(m.Target) {
+		if t, err := f.SelfByID(ctx); err == nil && t.Path != m.Target.Path {
+			e.target = t
+			e.out, e.err = a.settle(ctx, func() (inbox.Outcome, error) { return call(t) })
+		}
 	}
 	return e
 }
@@ -181,13 +218,22 @@ func (p *posting) one(a *app, ctx context.Context, m envtoken.Match, body string
 func (p *posting) post(a *app, ctx context.Context, t inbox.Target, body string, raw bool) (inbox.Outcome, error) {
 	m := inbox.Message{Body: body, From: p.As, Priority: p.Priority, Raw: raw}
 	if m.From == "" {
-		m.From = p.finder(a).OwnName(t)
+		m.From = p.finder(a).OwnName(ctx, t)
+	}
+	o := p.options
+	o.Logger = a.ui.logger()
+	o.HeldIsFinal = o.HeldIsFinal && p.finder(a).Own(t)
+	if p.Wait != nil {
+		o.Wait = *p.Wait
+		if o.Wait == 0 {
+			o.Wait = inbox.NoWait
+		}
 	}
 	post := inbox.Post
 	if p.DryRun {
 		post = inbox.Check
 	}
-	return a.settle(ctx, func() (inbox.Outcome, error) { return post(ctx, t, m, inbox.Options{Logger: a.ui.logger()}) })
+	return post(ctx, t, m, o)
 }
 
 // settle calls the client. Where a goroutine of ours panicked meanwhile, the

@@ -18,7 +18,7 @@ func (demoCmd) run(a *app) int {
 		return a.ui.fail(err)
 	}
 	defer end()
-	a.ui.say("a stand-in session listens at " + s.Path() + ", and is sent:")
+	a.ui.say("a stand-in session listens at " + s.Path() + "; what arrives there:")
 	p := posting{As: "ccpost-demo"}
 	ctx, cancel := p.budget(a.ctx, sendTimeout)
 	defer cancel()
@@ -31,7 +31,7 @@ func (demoCmd) run(a *app) int {
 func standIn(c golden.Config, show func(line string)) (s *golden.Session, end func(), err error) {
 	dir, err := os.MkdirTemp("", "ccpost")
 	if err != nil {
-		return nil, nil, inbox.Fail(inbox.Internal, inbox.ReasonResource, err)
+		return nil, nil, inbox.Fail(inbox.Internal, inbox.ReasonTempDir, err)
 	}
 	remove := func() { _ = os.RemoveAll(dir) }
 	c.ConfigDir, c.SocketDir = filepath.Join(dir, "config"), filepath.Join(dir, "cc-socks")
@@ -42,7 +42,7 @@ func standIn(c golden.Config, show func(line string)) (s *golden.Session, end fu
 	}
 	if s, err = golden.Start(c); err != nil {
 		remove()
-		return nil, nil, inbox.Fail(inbox.Internal, inbox.ReasonResource, err)
+		return nil, nil, inbox.Fail(inbox.Internal, inbox.ReasonTempDir, err)
 	}
 	close(started)
 	return s, func() { _ = s.Close(); remove() }, nil

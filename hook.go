@@ -4,14 +4,22 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
+	"syscall"
 	"time"
 
 	"ccpost/hook"
 	"ccpost/inbox"
 )
 
-// hookTimeout leaves room in the 1.5 s that all SessionEnd hooks share.
-const hookTimeout = time.Second
+const (
+	// hookTimeout leaves room in the 1.5 s that all SessionEnd hooks share.
+	hookTimeout = time.Second
+
+	// hookWait is enough for nearly every word on a message that an idle
+	// session takes (45 to 91 ms), and a hook delays its session by it.
+	hookWait = 100 * time.Millisecond
+)
 
 type hookCmd struct {
 	posting
@@ -38,6 +46,11 @@ func (c *hookCmd) flagTable() (values map[string]func(string) error, switches ma
 				if c.Timeout, err = time.ParseDuration(s); err == nil && c.Timeout == 0 {
 					err = errors.New("zero")
 				}
+				return err
+			},
+			"wait": func(s string) error {
+				d, err := time.ParseDuration(s)
+				c.Wait = &d
 				return err
 			},
 			"priority": func(s string) error {
@@ -87,13 +100,16 @@ func (c *hookCmd) read(args []string) bool {
 	return c.Validate() == nil
 }
 
-func (c *hookCmd) run(a *app) int {
+func (c *hookCmd) run(a *app) (code int) {
 	// Standard output can become the model's context.
 	a.ui.out = a.ui.err
 	a.ui.quiet, a.ui.verbose = !c.DryRun, c.Verbose
+	a.bestEffort = c.BestEffort
 	ctx, cancel := c.budget(a.ctx, hookTimeout)
 	defer cancel()
-	code := c.fire(a, ctx)
+	code = a.ended(c.fire(a, ctx))
+	// What became of the message is said; nothing that happens now unsays it.
+	defer func() { _ = recover() }()
 	hook.Drain(ctx, a.stdin)
 	return code
 }
@@ -123,6 +139,14 @@ func (c *hookCmd) fire(a *app, ctx context.Context) int {
 		}
 	}
 	f := c.finder(a)
+	c.options = inbox.Options{
+		Wait: hookWait,
+		// A SessionStart hook would wait for itself: its session lets messages in
+		// once the hooks have returned.
+		HeldIsFinal: ev.Name == "SessionStart",
+		// Not before: it costs a fifth of a millisecond.
+		OnBind: sync.OnceFunc(func() { a.watchSignals(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP) }),
+	}
 	return c.deliver(a, ctx, text, false, func(t inbox.Target) (string, bool) { return guard(f.Own(t)) })
 }
 

@@ -18,6 +18,8 @@ type listCmd struct {
 	JSON      bool     `name:"json" help:"Print one JSON array instead."`
 }
 
+func (c *listCmd) Validate() error { return absolute(c.ConfigDir) }
+
 // listed is one session for a program.
 type listed struct {
 	Name      string       `json:"name"`
@@ -36,10 +38,11 @@ type listed struct {
 }
 
 func (c *listCmd) run(a *app) int {
+	a.ui.json = c.JSON
 	f := &envtoken.Finder{Getenv: a.getenv, ConfigDirs: c.ConfigDir}
-	records, errs := f.Records()
+	records, errs := f.Records(a.ctx)
 	for _, err := range errs {
-		a.ui.warn(printable(err.Error()))
+		a.ui.warn(err.Error())
 	}
 	rows := []listed{}
 	table := [][]string{{"NAME", "STATUS", "PID", "ID", "VERSION", "TMUX", "DIRECTORY", "AGE", "INBOX"}}

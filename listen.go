@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"unicode"
 
 	"ccpost/envtoken"
 	"ccpost/golden"
@@ -38,7 +39,7 @@ func behaviours() string {
 }
 
 func (c *listenCmd) run(a *app) int {
-	s, end, err := standIn(golden.Config{Name: c.Name, Behaviour: golden.Behaviour(c.Behave)}, a.ui.say)
+	s, end, err := standIn(golden.Config{Name: c.Name, Behaviour: golden.Behaviour(c.Behave), Transcript: true}, a.ui.say)
 	if err != nil {
 		return a.ui.fail(err)
 	}
@@ -47,9 +48,22 @@ func (c *listenCmd) run(a *app) int {
 		return a.command(c.Command, s.Environ())
 	}
 	a.ui.warn(fmt.Sprintf("post to it with: ccpost send --config-dir %s --to %s MESSAGE",
-		lookup(s.Environ(), envtoken.EnvConfigDir), s.Path()))
+		quote(lookup(s.Environ(), envtoken.EnvConfigDir)), quote(s.Path())))
 	<-a.ctx.Done()
+	if failed := a.calledOff(); failed.Outcome == inbox.Internal {
+		return a.ui.fail(failed)
+	}
 	return a.ended(0)
+}
+
+// quote makes one word of a path for a shell.
+func quote(path string) string {
+	if strings.IndexFunc(path, func(r rune) bool {
+		return !strings.ContainsRune("/._-", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}) < 0 {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
 // command runs a command to its end with more in its environment, and gives its

@@ -24,7 +24,9 @@ import (
 )
 
 func main() {
-	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
+	// An empty argument list, without even a name, is possible.
+	args := os.Args[min(1, len(os.Args)):]
+	os.Exit(run(context.Background(), args, os.Stdin, os.Stdout, os.Stderr, os.Environ()))
 }
 
 // grammar is the command line.
@@ -33,6 +35,7 @@ type grammar struct {
 	Hook    hookCmd    `cmd:"" help:"Post from a Claude Code hook: the event's JSON is on standard input."`
 	List    listCmd    `cmd:"" help:"List the live sessions of this user."`
 	Check   checkCmd   `cmd:"" help:"Can it be reached? Each check and its answer; nothing is sent."`
+	Policy  policyCmd  `cmd:"" help:"Show or edit the user's crossSessionInbound: what sessions do with the messages of other processes."`
 	Rename  renameCmd  `cmd:"" help:"Rename a running session."`
 	Listen  listenCmd  `cmd:"" help:"Be a stand-in inbox and print what arrives; with a command, run it in that inbox's environment."`
 	Demo    demoCmd    `cmd:"" help:"Post to a stand-in session, and show both lines on the wire and the outcome."`
@@ -48,56 +51,106 @@ type app struct {
 	getenv    func(string) string
 	sessionID string // the caller's own, where a hook's event names it
 	ui        ui
+
+	bestEffort bool // hook: exit 0 whatever happens
 }
 
 // run is the whole program but for the process around it. It returns the exit code.
 func run(ctx context.Context, args []string, stdin *os.File, stdout, stderr io.Writer, environ []string) (code int) {
-	getenv := func(key string) string { return lookup(environ, key) }
-	a := &app{stdin: stdin, environ: environ, getenv: getenv}
+	a := &app{stdin: stdin, environ: environ}
+	a.getenv = func(key string) string { return lookup(environ, key) }
 	a.ctx, a.cancel = context.WithCancelCause(ctx)
-	defer a.cancel(nil)
-	a.ui = ui{out: stdout, err: stderr, scrub: (&envtoken.Finder{Getenv: getenv}).Token().Scrub, debug: getenv("CCPOST_DEBUG") == "1", enabled: !a.off()}
+	a.ui = ui{out: stdout, err: stderr, scrub: func(s string) string { return s }, exit: a.ended}
 	isHook := len(args) > 0 && args[0] == "hook"
-	if isHook && slices.Contains(args, "--best-effort") {
-		defer func() { code = 0 }()
-	}
+	a.bestEffort = isHook && asked(args, "--best-effort")
 	defer func() {
 		if r := recover(); r != nil {
 			code = a.ui.fault(r)
+		}
+		if a.bestEffort {
+			code = 0
 		}
 	}()
 	if isHook {
 		// Exit code 2 would block the event, and Go exits with 2 on these.
 		signal.Ignore(syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGPIPE)
+	}
+	secrets := (&envtoken.Finder{Getenv: a.getenv}).Secrets()
+	a.ui.scrub = func(s string) string {
+		for _, t := range secrets {
+			s = t.Scrub(s)
+		}
+		return s
+	}
+	a.ui.debug, a.ui.enabled = a.getenv("CCPOST_DEBUG") == "1", !a.off()
+	if err := spare(); err != nil {
+		return a.ui.fail(inbox.Fail(inbox.Internal, inbox.ReasonResource, err))
+	}
+	defer a.cancel(nil)
+	if isHook {
 		var c hookCmd
 		if c.read(args[1:]) {
 			return c.run(a)
 		}
 	} else {
-		defer a.watchSignals()()
+		// SIGPIPE is caught, not ignored, because a child would inherit that: a
+		// reader that went away must not change what the exit code says.
+		defer a.watchSignals(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGPIPE)()
 	}
 	return a.parse(args)
 }
 
-// ended is the exit code of a command that a signal may have cut short.
+// spare makes sure that a few descriptors are left. The runtime needs some for
+// its first timer, and without them ends the process with 2.
+func spare() error {
+	for range 4 {
+		f, err := os.Open("/")
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+	}
+	return nil
+}
+
+// ended is the exit code of a command that may have been cut short: by a signal,
+// 128 and its number, or by a goroutine of ours that panicked.
 func (a *app) ended(code int) int {
 	var s signalled
-	if errors.As(context.Cause(a.ctx), &s) {
+	var p panicked
+	switch cause := context.Cause(a.ctx); {
+	case errors.As(cause, &s):
 		return 128 + int(s.Signal)
+	case errors.As(cause, &p) && code == 0:
+		return inbox.Internal.Exit()
 	}
 	return code
+}
+
+// calledOff is the failure of what was waiting when the run was ended.
+func (a *app) calledOff() *inbox.Error {
+	cause := context.Cause(a.ctx)
+	if p := (panicked{}); errors.As(cause, &p) {
+		return inbox.Fail(inbox.Internal, inbox.ReasonPanic, cause)
+	}
+	return inbox.Fail(inbox.Timeout, "", cause)
 }
 
 // parse lets kong read the command line, and runs the command.
 func (a *app) parse(args []string) int {
 	var g grammar
-	a.ui.json = wantsJSON(args)
+	// For a command line that is refused; one that is taken says it itself.
+	a.ui.json = asked(args, "--json") && args[0] != "hook"
+	if asked(args, "--help=false") {
+		return a.ui.fail(inbox.Fail(inbox.Usage, "", errors.New("--help takes no value")))
+	}
 	done := false
 	k, err := kong.New(&g,
 		kong.Name("ccpost"),
 		kong.Description("Puts one message into a running Claude Code session, and says what became of it."),
 		kong.Vars{"behaviours": behaviours()},
-		kong.Writers(a.ui.out, a.ui.err),
+		// kong takes a write that fails for a usage error.
+		kong.Writers(unfailing{a.ui.out}, unfailing{a.ui.err}),
 		kong.Exit(func(int) { done = true }), // after --help
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 	)
@@ -128,6 +181,8 @@ func (a *app) parse(args []string) int {
 		return g.List.run(a)
 	case "check":
 		return a.ended(g.Check.run(a))
+	case "policy":
+		return g.Policy.run(a)
 	case "rename":
 		return a.ended(g.Rename.run(a))
 	case "listen":
@@ -138,13 +193,20 @@ func (a *app) parse(args []string) int {
 	return g.Version.run(a)
 }
 
-// wantsJSON looks for --json before kong does, so that a command line that kong
+// asked looks for a flag before kong does, so that a command line that kong
 // refuses is still answered in the form that was asked for.
-func wantsJSON(args []string) bool {
+func asked(args []string, flag string) bool {
 	if i := slices.Index(args, "--"); i >= 0 {
 		args = args[:i]
 	}
-	return len(args) > 0 && args[0] != "hook" && slices.Contains(args, "--json")
+	return slices.Contains(args, flag)
+}
+
+type unfailing struct{ io.Writer }
+
+func (w unfailing) Write(b []byte) (int, error) {
+	_, _ = w.Writer.Write(b)
+	return len(b), nil
 }
 
 // signalled is why the context of a run is over: a signal asked for its end.
@@ -154,11 +216,12 @@ func (s signalled) Error() string { return "the signal " + s.Signal.String() }
 
 // watchSignals ends the context on a signal that asks the program to end. The
 // command then cleans up and says what became of the message so far.
-func (a *app) watchSignals() (stop func()) {
+func (a *app) watchSignals(signals ...os.Signal) (stop func()) {
+	// One that was ignored when we were started, by nohup or in the background
+	// of a script, stays so.
+	signals = slices.DeleteFunc(signals, signal.Ignored)
 	c := make(chan os.Signal, 1)
-	// SIGPIPE is caught, not ignored, because a child would inherit that: a
-	// reader that went away must not change what the exit code says.
-	signal.Notify(c, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGPIPE)
+	signal.Notify(c, signals...)
 	a.start(a.cancel, func() {
 		for s := range c {
 			if s != syscall.SIGPIPE {

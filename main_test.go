@@ -28,13 +28,14 @@ import (
 )
 
 // patience bounds what must happen. It is no assertion on time.
-const patience = 60 * time.Second
+const patience = 30 * time.Second
 
 // The tokens of the tests' sessions. No run of a few characters of them stands
-// in anything else that is printed.
+// in anything else that is printed. They have no slash and no equals sign, at
+// which a path or a flag would be cut before it is quoted.
 const (
-	envToken = "Qx7~vGz4.Wj9+Kp2=Yb6/Nm3_Ht8-Rd5Lc1"
-	keyToken = "Uf3+Zk8~Xo5.Bq1=Js7/Vw4_Ge9-Pi2Ta6D"
+	envToken = "Qx7~vGz4.Wj9+Kp2Yb6+Nm3_Ht8-Rd5Lc1"
+	keyToken = "Uf3+Zk8~Xo5.Bq1Js7.Vw4_Ge9-Pi2Ta6D"
 )
 
 // TestMain is also the two programs that scripts and tests run: ccpost itself,
@@ -170,20 +171,37 @@ func (e ended) String() string {
 // ccpost runs the program in a process of its own.
 func ccpost(t testing.TB, env []string, stdin string, args ...string) ended {
 	t.Helper()
-	return execute(t, "ccpost", env, stdin, args...)
+	return execute(t, "ccpost", env, strings.NewReader(stdin), args...)
 }
 
-func execute(t testing.TB, program string, env []string, stdin string, args ...string) ended {
+func execute(t testing.TB, program string, env []string, stdin io.Reader, args ...string) ended {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
 	var stdout, stderr strings.Builder
-	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = env, strings.NewReader(stdin), &stdout, &stderr
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = env, stdin, &stdout, &stderr
 	if err := cmd.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {
 		t.Fatalf("%s: %v", program, err)
 	}
 	return ended{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+// launch starts a standin, and returns once it can be posted to.
+func launch(t testing.TB, cmd *exec.Cmd) (a announced) {
+	t.Helper()
+	cmd.Env, cmd.Stderr = []string{"PATH=" + os.Getenv("PATH")}, os.Stderr
+	stdout, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err == nil {
+		err = json.NewDecoder(stdout).Decode(&a)
+	}
+	if err != nil {
+		t.Fatalf("standin: %v", err)
+	}
+	return a
 }
 
 // recorder takes every connection at a socket that passes for a session's, and

@@ -25,6 +25,7 @@ type policyCmd struct {
 const opened = "accept opens every session that reads this file to every process that runs as you: its messages go in without asking, into sessions that bypass permissions too"
 
 func (c *policyCmd) run(a *app) int {
+	a.ui.json = c.JSON
 	s, err := c.settings(a)
 	if err != nil {
 		return a.ui.fail(inbox.Fail(inbox.Usage, "", err))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -24,31 +25,30 @@ type renameCmd struct {
 	Name      string        `arg:"" help:"The new name: at most 120 characters; white space is folded."`
 }
 
-func (c *renameCmd) Validate() error { return validTimeout(c.Timeout) }
+func (c *renameCmd) Validate() error {
+	return errors.Join(absolute(c.ConfigDir), validTimeout(c.Timeout))
+}
 
 func (c *renameCmd) run(a *app) int {
-	a.ui.quiet, a.ui.verbose = c.Quiet, c.Verbose
+	a.ui.quiet, a.ui.verbose, a.ui.json = c.Quiet, c.Verbose, c.JSON
 	if a.off() {
 		return a.ui.fail(inbox.Fail(inbox.ChannelOff, "", nil))
 	}
 	ctx, cancel := context.WithTimeout(a.ctx, c.Timeout)
 	defer cancel()
 	var endings []ending
-	for _, m := range c.find(a, ctx, c.All) {
+	for _, m := range c.find(a, ctx, c.All, false) {
 		endings = append(endings, c.one(a, ctx, m))
 	}
 	return a.report(endings)
 }
 
 func (c *renameCmd) one(a *app, ctx context.Context, m envtoken.Match) ending {
-	e := ending{target: m.Target, out: noOutcome, err: m.Err}
-	if m.Err == nil {
-		e.out, e.err = a.settle(ctx, func() (inbox.Outcome, error) {
-			return inbox.Rename(ctx, m.Target, c.Name, inbox.Options{Logger: a.ui.logger()})
-		})
-	}
+	e := a.reach(ctx, c.finder(a), m, func(t inbox.Target) (inbox.Outcome, error) {
+		return inbox.Rename(ctx, t, c.Name, inbox.Options{Logger: a.ui.logger()})
+	})
 	if e.err == nil {
-		confirmed := c.confirm(a, ctx, m.Target)
+		confirmed := c.confirm(a, ctx, e.target)
 		e.confirmed = &confirmed
 	}
 	e.skip = c.IfPresent && absent(e.err)
@@ -63,7 +63,7 @@ func (c *renameCmd) confirm(a *app, ctx context.Context, t inbox.Target) bool {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if name, ok := c.finder(a).NameOf(t); ok && name == want {
+		if name, ok := c.finder(a).NameOf(ctx, t); ok && name == want {
 			return true
 		}
 		select {

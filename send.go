@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -30,7 +29,7 @@ type sendCmd struct {
 }
 
 func (c *sendCmd) run(a *app) int {
-	a.ui.quiet, a.ui.verbose = c.Quiet, c.Verbose
+	a.ui.quiet, a.ui.verbose, a.ui.json = c.Quiet, c.Verbose, c.JSON
 	if a.off() {
 		return a.ui.fail(inbox.Fail(inbox.ChannelOff, "", nil))
 	}
@@ -58,15 +57,13 @@ func (a *app) readBody() (string, error) {
 	}
 	// In a goroutine, because a read of a pipe can't be called off.
 	c := make(chan read, 1)
-	ctx, cancel := context.WithCancelCause(a.ctx)
-	defer cancel(nil)
-	a.start(cancel, func() {
+	a.start(a.cancel, func() {
 		body, err := io.ReadAll(io.LimitReader(a.stdin, maxBody+1))
 		c <- read{body, err}
 	})
 	select {
-	case <-ctx.Done():
-		return "", inbox.Fail(inbox.Timeout, "", context.Cause(ctx))
+	case <-a.ctx.Done():
+		return "", a.calledOff()
 	case r := <-c:
 		switch {
 		case r.err != nil:

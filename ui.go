@@ -25,8 +25,9 @@ type ui struct {
 	json     bool   // one object on standard output, nothing on standard error
 	quiet    bool   // nothing about success
 	verbose  bool
-	debug    bool // CCPOST_DEBUG=1
-	enabled  bool // CCPOST does not switch posting off
+	debug    bool               // CCPOST_DEBUG=1
+	exit     func(code int) int // what a signal makes of an exit code
+	enabled  bool               // CCPOST does not switch posting off
 }
 
 // report is one outcome for a program: the object of --json.
@@ -69,10 +70,11 @@ type match struct {
 // noOutcome is of what came to nothing before it began.
 var noOutcome = inbox.Outcome{Auth: inbox.AuthNone, Evidence: inbox.EvidenceNone}
 
-// printable gives text without control characters.
+// printable gives text without control characters, and without those that turn
+// the direction of what follows.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
+		if unicode.IsControl(r) && r != '\t' || unicode.Is(unicode.Bidi_Control, r) {
 			return utf8.RuneError
 		}
 		return r
@@ -88,19 +90,23 @@ func (u ui) fail(err error) int {
 func (u ui) result(e ending) int {
 	t, out := e.target, e.out
 	detail := string(out.Name) + ": " + out.Name.Row().Sentence
+	if e.why != "" {
+		detail += " (" + e.why + ")"
+	}
+	if e.confirmed != nil && !*e.confirmed {
+		detail += " (its record doesn't show the name: a session without a terminal ignores it)"
+	}
 	failed := asError(e.err)
 	if failed != nil {
 		out.Name, out.Reason, detail = failed.Outcome, failed.Reason, failed.Error()
 	}
-	// A path or a name may hold anything, and this is one line.
-	detail = printable(detail)
 	if u.about != "" {
 		detail = u.about + ": " + detail
 	}
 	row := out.Name.Row()
 	r := report{
 		Outcome: out.Name, Class: row.Class(), Reason: out.Reason,
-		Detail: detail, Hint: inbox.Hint(out.Name, out.Reason), Exit: row.Exit,
+		Detail: printable(detail), Hint: inbox.Hint(out.Name, out.Reason), Exit: u.exit(row.Exit),
 		Sent: out.Sent, Auth: out.Auth, Evidence: out.Evidence,
 		SessionID: t.SessionID, Name: t.Name, PID: t.PID, Socket: t.Path,
 		MsgID: out.MsgID, ElapsedMS: out.Elapsed.Milliseconds(), Confirmed: e.confirmed,
@@ -134,7 +140,7 @@ func (u ui) result(e ending) int {
 		u.line(u.err, fmt.Sprintf("ccpost: socket %q, session %q (%s), pid %d, message %s, token %s, evidence %s, %d ms",
 			r.Socket, r.SessionID, r.Name, r.PID, r.MsgID, r.Auth, r.Evidence, r.ElapsedMS))
 	}
-	return row.Exit
+	return r.Exit
 }
 
 func stepLines(steps []step) []string {
@@ -154,7 +160,7 @@ func (u ui) skip(t inbox.Target, why string) int {
 	if u.json {
 		out := noOutcome
 		out.Name = inbox.Skipped
-		return u.result(ending{target: t, out: out})
+		return u.result(ending{target: t, out: out, why: why})
 	}
 	if why != "" {
 		u.warn(string(inbox.Skipped) + ": " + why)
@@ -165,7 +171,9 @@ func (u ui) skip(t inbox.Target, why string) int {
 // fault reports a panic or an error that is ours.
 func (u ui) fault(cause any) int {
 	if u.debug {
-		u.line(u.err, string(debug.Stack()))
+		for line := range strings.Lines(string(debug.Stack())) {
+			u.line(u.err, strings.TrimSuffix(line, "\n"))
+		}
 	}
 	return u.fail(inbox.Fail(inbox.Internal, inbox.ReasonPanic, fmt.Errorf("%v", cause)))
 }
@@ -181,14 +189,15 @@ func (u ui) object(v any) {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err == nil {
-		u.line(u.out, strings.TrimSuffix(b.String(), "\n"))
+		_, _ = io.WriteString(u.out, u.scrub(b.String())) // JSON is printable
 	}
 }
 
-// line is the one writer. That a reader has gone away changes nothing: the exit
-// code has said what became of the message.
+// line writes one line, which what is in it can't break: a path, a session's
+// name and a peer's line may hold anything. That a reader has gone away changes
+// nothing: the exit code says what became of the message.
 func (u ui) line(w io.Writer, text string) {
-	_, _ = io.WriteString(w, u.scrub(text)+"\n")
+	_, _ = io.WriteString(w, u.scrub(printable(text))+"\n")
 }
 
 // logger gives the library's own lines to who asked for them.

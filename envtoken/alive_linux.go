@@ -17,10 +17,12 @@ func (s *Session) running(domain string) error {
 		return fmt.Errorf("pid %d is in another container", s.PID)
 	}
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(s.PID) + "/stat")
-	if errors.Is(err, os.ErrNotExist) {
+	switch {
+	case errors.Is(err, os.ErrNotExist) && (mounted() || gone(s.PID)):
 		return fmt.Errorf("pid %d is gone", s.PID)
-	}
-	if err != nil {
+	case errors.Is(err, os.ErrNotExist):
+		return nil // when it started can't be known without /proc
+	case err != nil:
 		return err
 	}
 	// The second field is the command in parentheses, which may hold anything.
@@ -37,6 +39,12 @@ func (s *Session) running(domain string) error {
 	return nil
 }
 
+// mounted reports whether /proc is there to be asked.
+func mounted() bool {
+	_, err := os.Lstat("/proc/self/stat")
+	return err == nil
+}
+
 // ownPIDDomain names the container in which this process sees pids, as records
 // spell it; "" where the system doesn't tell.
 func ownPIDDomain() string {
@@ -44,9 +52,10 @@ func ownPIDDomain() string {
 	if err != nil {
 		return ""
 	}
-	id, err := os.ReadFile("/etc/machine-id")
-	if err != nil {
+	data, _ := os.ReadFile("/etc/machine-id")
+	id := strings.TrimSpace(string(data))
+	if id == "" {
 		return ""
 	}
-	return "linux:" + strings.TrimSpace(string(id)) + ":" + ns
+	return "linux:" + id + ":" + ns
 }

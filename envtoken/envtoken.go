@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"ccpost/inbox"
 	"ccpost/precheck"
@@ -38,17 +39,31 @@ type Finder struct {
 	Getenv     func(string) string
 	ConfigDirs []string         // where registries are; none is $CLAUDE_CONFIG_DIR, else ~/.claude
 	SessionID  string           // the caller's own session, for when the environment doesn't name it
+	NoDial     bool             // connect to nothing, not even to tell which of two records answers
 	Precheck   precheck.Options // for tests
 }
 
 // Socket is the environment's inbox, "" where it names none.
 func (f *Finder) Socket() string { return f.Getenv(EnvSocket) }
 
-// Token is the environment's token, the zero Token where there is none or it is
-// not well formed.
-func (f *Finder) Token() redact.Token {
-	t, _ := redact.Parse(f.Getenv(EnvToken))
-	return t
+// Secrets are what must not be printed of the environment: its token, and what
+// stands in the place of the socket or the pid and is no path and no number, for
+// the variables may have been mixed up.
+func (f *Finder) Secrets() []redact.Token {
+	values := []string{f.Getenv(EnvToken)}
+	if s := f.Socket(); !strings.HasPrefix(s, "/") {
+		values = append(values, s)
+	}
+	if s := f.Getenv(EnvPID); strings.Trim(s, "0123456789") != "" {
+		values = append(values, s)
+	}
+	var secrets []redact.Token
+	for _, v := range values {
+		if t, err := redact.Parse(v); err == nil {
+			secrets = append(secrets, t)
+		}
+	}
+	return secrets
 }
 
 // Self is the inbox of the session in whose environment the caller runs.
@@ -62,18 +77,24 @@ func (f *Finder) Self(ctx context.Context) (inbox.Target, error) {
 		return inbox.Target{Path: path}, err
 	}
 	if f.Getenv(EnvToken) == "" {
-		return f.own().registered(path, pid)
+		return f.own().registered(ctx, path, pid)
 	}
 	t := inbox.Target{Path: path, PID: pid}
 	t.Token, err = redact.Parse(f.Getenv(EnvToken))
 	if err != nil {
 		return t, inbox.Fail(inbox.BadEnvironment, inbox.ReasonBadToken, fmt.Errorf("%s: %w", EnvToken, err))
 	}
-	s, ok := f.own().recordOf(path, pid)
-	if !ok {
+	s, err := f.own().recordOf(ctx, path, pid)
+	switch {
+	case exhausted(err):
+		return t, inbox.Fail(inbox.Internal, inbox.ReasonResource, err)
+	case ctx.Err() != nil:
+		return t, inbox.Fail(inbox.Timeout, "", err)
+	case err != nil:
 		return t, nil
 	}
 	t.Name, t.Version, t.Current = s.Name, s.Version, s.current
+	t.Projects, t.Cwd = s.projects(), s.Cwd
 	if t.PID == 0 {
 		t.PID = s.PID
 	}
@@ -94,7 +115,7 @@ func (f *Finder) SelfByID(ctx context.Context) (inbox.Target, error) {
 	if id == "" {
 		return inbox.Target{}, inbox.Fail(inbox.NoSessionRecord, "", errors.New(EnvSocket+" is not set"))
 	}
-	m, err := f.own().match(ctx, "id:"+id, nil, false, func(s *Session) bool { return s.ID == id })
+	m, err := f.own().match(ctx, "id:"+id, false, byID(id))
 	if err != nil {
 		return inbox.Target{}, err
 	}
@@ -120,11 +141,11 @@ func (f *Finder) Path(ctx context.Context, path string) (inbox.Target, error) {
 	if path != "" && path == f.Socket() {
 		return f.Self(ctx)
 	}
-	return f.registered(path, 0)
+	return f.registered(ctx, path, 0)
 }
 
 // registered is the inbox at path with the key of the live record that names it.
-func (f *Finder) registered(path string, hint int) (inbox.Target, error) {
+func (f *Finder) registered(ctx context.Context, path string, hint int) (inbox.Target, error) {
 	t := inbox.Target{Path: path}
 	// What the caller named is judged before anybody is asked about it.
 	held, err := precheck.Path(path, f.Precheck)
@@ -132,12 +153,17 @@ func (f *Finder) registered(path string, hint int) (inbox.Target, error) {
 		return t, inbox.FailPrecheck(err)
 	}
 	_ = held.Close()
-	s, ok := f.recordOf(path, hint)
-	if !ok {
-		return t, inbox.Fail(inbox.NoAuthKey, "", fmt.Errorf("no record in %s names %q", f.Where(), path))
+	s, err := f.recordOf(ctx, path, hint)
+	switch {
+	case exhausted(err):
+		return t, inbox.Fail(inbox.Internal, inbox.ReasonResource, err)
+	case ctx.Err() != nil:
+		return t, inbox.Fail(inbox.Timeout, "", err)
+	case err != nil:
+		return t, inbox.Fail(inbox.NoAuthKey, inbox.ReasonNoRecord, err)
 	}
 	if err := s.Alive(); err != nil {
-		return t, err
+		return s.known(), err
 	}
 	// An explicit path may have any name.
 	return s.target(f.Precheck)
@@ -154,12 +180,12 @@ func (f *Finder) Own(t inbox.Target) bool {
 
 // OwnName is the registered name of the session in whose environment the caller
 // runs, "" where it isn't known. t is a target that may be that session.
-func (f *Finder) OwnName(t inbox.Target) string {
+func (f *Finder) OwnName(ctx context.Context, t inbox.Target) string {
 	if f.Own(t) {
 		return t.Name
 	}
 	pid, _ := f.pid()
-	if s, ok := f.own().recordOf(f.Socket(), pid); ok {
+	if s, err := f.own().recordOf(ctx, f.Socket(), pid); err == nil {
 		return s.Name
 	}
 	return ""
@@ -176,10 +202,11 @@ func (f *Finder) configDirs() []string {
 // ownConfigDirs is where the session in whose environment the caller runs
 // keeps its record, whatever else is asked for.
 func (f *Finder) ownConfigDirs() []string {
-	if dir := f.Getenv(EnvConfigDir); dir != "" {
+	// A relative one would take the records of whatever folder this is.
+	if dir := f.Getenv(EnvConfigDir); dir != "" && filepath.IsAbs(dir) {
 		return []string{dir}
 	}
-	if home := f.Getenv("HOME"); home != "" {
+	if home := f.Getenv("HOME"); f.Getenv(EnvConfigDir) == "" && filepath.IsAbs(home) {
 		return []string{filepath.Join(home, ".claude")}
 	}
 	return nil

@@ -25,6 +25,9 @@ const (
 	maxDepth = 64
 
 	maxSessionID = 80
+
+	// lastMilli is the last instant, in milliseconds, that RFC 3339 can spell.
+	lastMilli = 253402300799999
 )
 
 // Session is what a session writes about itself into its record,
@@ -118,7 +121,7 @@ func (s *Session) parse(data []byte) error {
 		case "tmux":
 			s.Tmux = v.String()
 		case "startedAt":
-			if v.Num > 0 {
+			if v.Num > 0 && v.Num <= lastMilli {
 				s.StartedAt = time.UnixMilli(int64(v.Num))
 			}
 		}
@@ -191,7 +194,7 @@ func (s *Session) Now() (*Session, error) {
 		return nil, err
 	}
 	if now.Socket != s.Socket || now.procStart != s.procStart {
-		return nil, fmt.Errorf("the record of pid %d is another process's now", s.PID)
+		return nil, inbox.Changed(fmt.Sprintf("pid %d is another process now", s.PID))
 	}
 	return now, nil
 }
@@ -213,7 +216,7 @@ func (s *Session) named() (string, error) {
 		return "", err
 	}
 	if now.Name != s.Name {
-		return "", fmt.Errorf("the session with pid %d was called %q, and is called %q now", s.PID, s.Name, now.Name)
+		return "", inbox.Changed(fmt.Sprintf("pid %d was called %q, and is called %q now", s.PID, s.Name, now.Name))
 	}
 	return now.ID, nil
 }

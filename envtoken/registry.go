@@ -2,13 +2,17 @@ package envtoken
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"ccpost/inbox"
 	"ccpost/precheck"
@@ -26,16 +30,24 @@ type Record struct {
 // Records lists the registry, every record with its reason where it doesn't
 // count: one bad record hides no good one. errs are the registries that could
 // not be read; one that doesn't exist holds no sessions and is no error.
-func (f *Finder) Records() (records []Record, errs []error) {
+// Once ctx is done it stops, with an error that says so.
+func (f *Finder) Records(ctx context.Context) (records []Record, errs []error) {
 	domain := ownPIDDomain()
-	for _, dir := range f.configDirs() {
+	for _, dir := range f.registries() {
 		pids, err := f.pids(dir)
 		if err != nil {
 			errs = append(errs, err)
 		}
 		for _, pid := range pids {
+			if ctx.Err() != nil {
+				return records, append(errs, inbox.Fail(inbox.Timeout, "", fmt.Errorf("while reading %q: %w", dir, context.Cause(ctx))))
+			}
 			s, err := f.read(dir, pid)
-			if err != nil {
+			switch {
+			case exhausted(err):
+				errs = append(errs, inbox.Fail(inbox.Internal, inbox.ReasonResource, err))
+				continue
+			case err != nil:
 				records = append(records, Record{s, inbox.Fail(inbox.NoSessionRecord, inbox.ReasonBadRecord, err)})
 				continue
 			}
@@ -43,6 +55,29 @@ func (f *Finder) Records() (records []Record, errs []error) {
 		}
 	}
 	return records, errs
+}
+
+// registries are the config dirs whose registries are looked into, each once,
+// however often and by whatever links it is named.
+func (f *Finder) registries() []string {
+	dirs := f.configDirs()
+	if len(dirs) < 2 {
+		return dirs
+	}
+	var out []string
+	var infos []fs.FileInfo
+	for _, dir := range dirs {
+		info, err := os.Stat(filepath.Join(dir, sessionsDir))
+		if err == nil && slices.ContainsFunc(infos, func(i fs.FileInfo) bool { return os.SameFile(i, info) }) ||
+			slices.Contains(out, filepath.Clean(dir)) {
+			continue
+		}
+		if err == nil {
+			infos = append(infos, info)
+		}
+		out = append(out, filepath.Clean(dir))
+	}
+	return out
 }
 
 // pids lists the pids that have a file named like a record, in order.
@@ -60,7 +95,7 @@ func (f *Finder) pids(configDir string) ([]int, error) {
 	for _, name := range names {
 		digits, ok := strings.CutSuffix(name, ".json")
 		// Only the canonical spelling: 007.json is no record of pid 7.
-		if pid, err := strconv.Atoi(digits); ok && err == nil && pid > 0 && strconv.Itoa(pid) == digits {
+		if pid, canonical := parsePID(digits); ok && canonical {
 			pids = append(pids, pid)
 		}
 	}
@@ -72,11 +107,33 @@ func (f *Finder) pids(configDir string) ([]int, error) {
 func (s *Session) Alive() error { return s.alive(ownPIDDomain()) }
 
 func (s *Session) alive(domain string) error {
-	if err := s.running(domain); err != nil {
-		return inbox.Fail(inbox.NotLive, "", err)
+	err := s.running(domain)
+	switch {
+	case err == nil:
+		return nil
+	case exhausted(err):
+		return inbox.Fail(inbox.Internal, inbox.ReasonResource, err)
 	}
-	return nil
+	return inbox.Fail(inbox.NotLive, "", err)
 }
+
+// gone reports whether no process has this id. One that isn't ours to signal is
+// one.
+func gone(pid int) bool {
+	err := unix.Kill(pid, 0)
+	return err != nil && err != unix.EPERM
+}
+
+// exhausted reports whether the system ran out of something, which says nothing
+// about what was asked.
+func exhausted(err error) bool {
+	var pe *precheck.Error
+	return errors.As(err, &pe) && pe.Reason == precheck.Resource ||
+		errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM)
+}
+
+// projects is where sessions keep their transcripts.
+func (s *Session) projects() string { return filepath.Join(s.ConfigDir, "projects") }
 
 // Target makes the inbox of a session that Records gave: its path vouched for,
 // then its key. The path came from a record, so that it must be named <pid>.sock.
@@ -86,8 +143,16 @@ func (s *Session) Target() (inbox.Target, error) {
 	return s.target(o)
 }
 
+// known is a target with all but its token.
+func (s *Session) known() inbox.Target {
+	return inbox.Target{
+		Path: s.Socket, FromKey: true, SessionID: s.ID, PID: s.PID, Name: s.Name, Version: s.Version,
+		Current: s.current, Projects: s.projects(), Cwd: s.Cwd,
+	}
+}
+
 func (s *Session) target(o precheck.Options) (inbox.Target, error) {
-	t := inbox.Target{Path: s.Socket, FromKey: true, SessionID: s.ID, PID: s.PID, Name: s.Name, Version: s.Version, Current: s.current}
+	t := s.known()
 	if s.Socket == "" {
 		return t, inbox.Fail(inbox.NoSocketPath, "", fmt.Errorf("pid %d", s.PID))
 	}
@@ -104,13 +169,14 @@ func (s *Session) target(o precheck.Options) (inbox.Target, error) {
 
 // RecordOf finds the record behind a target; ok is false where only the
 // environment tells of it.
-func (f *Finder) RecordOf(t inbox.Target) (s *Session, ok bool) {
-	return f.own().recordOf(t.Path, t.PID)
+func (f *Finder) RecordOf(ctx context.Context, t inbox.Target) (s *Session, ok bool) {
+	s, err := f.own().recordOf(ctx, t.Path, t.PID)
+	return s, err == nil
 }
 
 // NameOf is the name that the target's record shows now.
-func (f *Finder) NameOf(t inbox.Target) (name string, ok bool) {
-	s, ok := f.RecordOf(t)
+func (f *Finder) NameOf(ctx context.Context, t inbox.Target) (name string, ok bool) {
+	s, ok := f.RecordOf(ctx, t)
 	if !ok {
 		return "", false
 	}
@@ -120,34 +186,55 @@ func (f *Finder) NameOf(t inbox.Target) (name string, ok bool) {
 // recordOf finds the record that names path; hint is a pid that it may have. A
 // session names its socket by its pid, so that the record is nearly always where
 // the path or the hint says, and the folder need not be listed. Of several that
-// name one path a live one counts first.
-func (f *Finder) recordOf(path string, hint int) (*Session, bool) {
+// name one path a live one counts first. The error says why there is none: a
+// record that is there and doesn't count is part of it.
+func (f *Finder) recordOf(ctx context.Context, path string, hint int) (*Session, error) {
+	none := fmt.Errorf("no record in %s names %q", f.Where(), path)
 	if path == "" {
-		return nil, false
+		return nil, none
 	}
 	named, _ := strconv.Atoi(strings.TrimSuffix(filepath.Base(path), ".sock"))
-	for _, dir := range f.configDirs() {
-		if precheck.Dir(filepath.Join(dir, sessionsDir), precheck.FileOptions{UID: f.Precheck.UID}) != nil {
-			continue
-		}
+	dirs := f.registries()
+	for _, dir := range dirs {
+		err := precheck.Dir(filepath.Join(dir, sessionsDir), precheck.FileOptions{UID: f.Precheck.UID})
 		for _, pid := range []int{named, hint} {
-			if pid <= 0 {
+			if err != nil || pid <= 0 {
 				continue
 			}
-			if s, err := f.read(dir, pid); err == nil && s.Socket == path {
-				return s, true
+			s, err := f.read(dir, pid)
+			switch {
+			case err == nil && s.Socket == path && (len(dirs) == 1 || s.Alive() == nil):
+				return s, nil
+			case exhausted(err):
+				return nil, err
 			}
 		}
 	}
-	records, _ := f.Records()
+	records, errs := f.Records(ctx)
 	// A stable sort: live ones first.
 	slices.SortStableFunc(records, func(a, b Record) int { return cmp.Compare(rank(a), rank(b)) })
 	for _, r := range records {
-		if r.Socket == path && validID(r.ID) {
-			return r.Session, true
+		switch {
+		case r.Socket == path && (r.Err == nil || outcome(r.Err) == inbox.NotLive):
+			return r.Session, nil
+		case r.PID == named || r.PID == hint:
+			errs = append(errs, r.Err)
 		}
 	}
-	return nil, false
+	for _, err := range errs {
+		if err != nil {
+			none = fmt.Errorf("%w; %w", none, err)
+		}
+	}
+	return nil, none
+}
+
+func outcome(err error) inbox.Name {
+	var e *inbox.Error
+	if !errors.As(err, &e) {
+		return ""
+	}
+	return e.Outcome
 }
 
 func rank(r Record) int {

@@ -18,6 +18,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"ccpost/inbox"
+	"ccpost/precheck"
 )
 
 // settingsKey is the one setting that this package reads and edits.
@@ -107,8 +108,9 @@ func (p Policy) Bypassing() Inbound {
 // Settings says whose settings are meant.
 type Settings struct {
 	ConfigDir  string // the user's, which may be a session's own
-	Dir        string // where the session was started; only this directory is the project's, none above it
+	Dir        string // where the session was started: its project
 	ManagedDir string // empty: the system's
+	Home       string // whose settings.local.json is none of a project below it
 
 	beforeRename func() // for tests: somebody else's edit
 }
@@ -120,7 +122,7 @@ func (f *Finder) Settings(dir string) (s Settings, ok bool) {
 	if len(dirs) == 0 {
 		return Settings{}, false
 	}
-	return Settings{ConfigDir: dirs[0], Dir: dir}, true
+	return Settings{ConfigDir: dirs[0], Dir: dir, Home: f.Getenv("HOME")}, true
 }
 
 // UserFile is the user's settings file, the only one that is ever edited.
@@ -136,12 +138,22 @@ func (s Settings) Policy() Policy {
 		Source{Scope: Flag},
 		user,
 		readSource(Project, filepath.Join(s.Dir, ".claude", "settings.json")),
-		readSource(Local, filepath.Join(s.Dir, ".claude", "settings.local.json")),
 	)
+	p.Sources = append(p.Sources, s.local()...)
+	var local *Source // the one of the local files that counts
 	for i := range p.Sources {
 		src := &p.Sources[i]
 		counts := p.Value == Unset
-		if src.Scope == Project || src.Scope == Local {
+		switch src.Scope {
+		case Local:
+			if local != nil {
+				continue // the first that sets a value has it for both
+			}
+			if src.Value != Unset && src.Unknown == "" {
+				local = src
+			}
+			fallthrough
+		case Project:
 			counts = src.Value.stricter(p.Value)
 		}
 		if counts && src.Value != Unset {
@@ -149,6 +161,61 @@ func (s Settings) Policy() Policy {
 		}
 	}
 	return p
+}
+
+// local reads the local settings in rank: those of the repository's root, or of
+// the main repository's for a linked worktree, before the directory's own
+// (PROTOCOL.md, The settings behind it). A home directory is no project.
+func (s Settings) local() []Source {
+	own := readSource(Local, filepath.Join(s.Dir, ".claude", "settings.local.json"))
+	root := gitRoot(s.Dir)
+	if root == "" || root == s.Dir || root == s.Home {
+		return []Source{own}
+	}
+	return []Source{readSource(Local, filepath.Join(root, ".claude", "settings.local.json")), own}
+}
+
+// gitRoot is the root of the repository that dir is in, "" for none.
+func gitRoot(dir string) string {
+	for ; ; dir = filepath.Dir(dir) {
+		dotgit := filepath.Join(dir, ".git")
+		info, err := os.Lstat(dotgit)
+		switch {
+		case err == nil && info.IsDir():
+			return dir
+		case err == nil:
+			return mainRoot(dir, dotgit)
+		case dir == filepath.Dir(dir):
+			return ""
+		}
+	}
+}
+
+// mainRoot is the root of the repository that a worktree's .git file leads to,
+// else dir: a submodule's file leads to no other root.
+func mainRoot(dir, dotgit string) string {
+	const enough = 4096
+	data, err := precheck.ReadFile(dotgit, enough, precheck.FileOptions{})
+	link, ok := strings.CutPrefix(string(data), "gitdir:")
+	if err != nil || !ok {
+		return dir
+	}
+	gitDir := under(dir, strings.TrimSpace(link))
+	common, err := precheck.ReadFile(filepath.Join(gitDir, "commondir"), enough, precheck.FileOptions{})
+	if err != nil {
+		return dir
+	}
+	if c := under(gitDir, strings.TrimSpace(string(common))); filepath.Base(c) == ".git" {
+		return filepath.Dir(c)
+	}
+	return dir
+}
+
+func under(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(dir, path)
 }
 
 // managed reads the managed settings in rank. Claude Code merges them, the one

@@ -2,7 +2,6 @@ package envtoken
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -17,8 +16,9 @@ const minPrefix = 8
 
 // Match is one inbox that WHO means, or why it can't be posted to.
 type Match struct {
-	Target inbox.Target
-	Err    error // an *inbox.Error
+	Target  inbox.Target // as far as it is known, where Err is set
+	Session *Session     // its record; nil where only the environment or a path tells of it
+	Err     error        // an *inbox.Error
 }
 
 // Ambiguous is the cause of an ambiguous-target: the sessions that match.
@@ -39,15 +39,13 @@ func (s *Session) ShortID() string { return s.ID[:min(len(s.ID), minPrefix)] }
 // it, its pid, the absolute path of a socket, or dir:PATH for the sessions that
 // work inside a directory; name:, id:, pid: and uds: before it settle what it
 // is. More than one match is an error, unless all is set or a directory was
-// asked for; both leave out the caller's own session. "" with all is every
-// session.
+// asked for; both leave out the caller's own session.
 //
 // It connects only where several live records bear one session id: each that
 // passes the checks is asked for an answer, and sent nothing.
 func (f *Finder) Find(ctx context.Context, who string, all bool) ([]Match, error) {
-	switch kind, value := split(who); {
-	case who == "" && all:
-		return f.match(ctx, who, nil, true, func(*Session) bool { return true })
+	kind, value := split(who)
+	switch {
 	case who == "self":
 		return one(f.Self(ctx))
 	case kind == "uds":
@@ -57,39 +55,51 @@ func (f *Finder) Find(ctx context.Context, who string, all bool) ([]Match, error
 		if err != nil {
 			return nil, err
 		}
-		return f.match(ctx, who, nil, true, inside)
+		return f.match(ctx, who, true, reading{is: inside})
+	case value == "":
+		return nil, inbox.Fail(inbox.Usage, "", fmt.Errorf("nothing stands behind %s:", kind))
 	case kind == "name":
-		return f.match(ctx, who, (*Session).named, all, func(s *Session) bool { return s.Name == value })
+		return f.match(ctx, who, all, byName(value))
 	case kind == "id":
-		return f.match(ctx, who, nil, all, func(s *Session) bool { return hasID(s, value) })
+		return f.match(ctx, who, all, byID(value), byPrefix(value))
 	case kind == "pid":
-		pid, err := strconv.Atoi(value)
-		if err != nil || pid <= 0 {
+		if _, ok := parsePID(value); !ok {
 			return nil, inbox.Fail(inbox.Usage, "", fmt.Errorf("%q is not a process id", value))
 		}
-		return f.match(ctx, who, nil, all, func(s *Session) bool { return s.PID == pid })
+		return f.match(ctx, who, all, byPID(value))
 	}
-	return f.word(ctx, who, all)
+	m, err := f.match(ctx, who, all, byName(who), byID(who), byPrefix(who), byPID(who))
+	if err != nil && outcome(err) == inbox.NoSessionRecord && (strings.Contains(who, "/") || strings.HasSuffix(who, ".sock")) {
+		return one(f.Path(ctx, who)) // a path that isn't absolute, which says so
+	}
+	return m, err
 }
 
-// word is a WHO that doesn't say what it is: an exact name wins, then an id,
-// then a pid. What is left may be a path that isn't absolute.
-func (f *Finder) word(ctx context.Context, word string, all bool) ([]Match, error) {
-	m, err := f.match(ctx, word, (*Session).named, all, func(s *Session) bool { return s.Name == word })
-	if !nobody(err) {
-		return m, err
-	}
-	m, idErr := f.match(ctx, word, nil, all, func(s *Session) bool { return hasID(s, word) })
-	if !nobody(idErr) {
-		return m, idErr
-	}
-	if pid, atoi := strconv.Atoi(word); atoi == nil {
-		return f.match(ctx, word, nil, all, func(s *Session) bool { return s.PID == pid })
-	}
-	if strings.Contains(word, "/") || strings.HasSuffix(word, ".sock") {
-		return one(f.Path(ctx, word))
-	}
-	return nil, err
+// Everyone is every live session but the caller's own.
+func (f *Finder) Everyone(ctx context.Context) ([]Match, error) {
+	return f.match(ctx, "", true, reading{is: func(*Session) bool { return true }})
+}
+
+// reading is one thing that WHO can mean. current is what says later that a
+// session is still the one that was meant, where its id alone doesn't.
+type reading struct {
+	is      func(*Session) bool
+	current func(*Session) (string, error)
+}
+
+func byName(name string) reading {
+	return reading{func(s *Session) bool { return s.Name == name }, (*Session).named}
+}
+
+func byID(id string) reading { return reading{is: func(s *Session) bool { return s.ID == id }} }
+
+func byPrefix(id string) reading {
+	return reading{is: func(s *Session) bool { return len(id) >= minPrefix && strings.HasPrefix(s.ID, id) }}
+}
+
+func byPID(word string) reading {
+	pid, ok := parsePID(word)
+	return reading{is: func(s *Session) bool { return ok && s.PID == pid }}
 }
 
 // split takes the prefix off WHO that says what it is.
@@ -105,18 +115,14 @@ func split(who string) (kind, value string) {
 	return "", who
 }
 
-func hasID(s *Session, id string) bool {
-	return s.ID == id || len(id) >= minPrefix && strings.HasPrefix(s.ID, id)
+// parsePID takes a pid as the system prints it.
+func parsePID(s string) (int, bool) {
+	pid, err := strconv.Atoi(s)
+	return pid, err == nil && pid > 0 && strconv.Itoa(pid) == s
 }
 
 func one(t inbox.Target, err error) ([]Match, error) {
-	return []Match{{t, err}}, nil
-}
-
-// nobody reports whether err says that no record matches at all.
-func nobody(err error) bool {
-	var e *inbox.Error
-	return errors.As(err, &e) && e.Outcome == inbox.NoSessionRecord
+	return []Match{{Target: t, Err: err}}, nil
 }
 
 // inside matches the sessions that work in a directory or below it, links
@@ -144,18 +150,31 @@ func (f *Finder) inside(path string) (func(*Session) bool, error) {
 	}, nil
 }
 
-// match finds the live sessions that match. current is what says later that a
-// session is still the one that was meant, where its id alone doesn't.
-func (f *Finder) match(ctx context.Context, who string, current func(*Session) (string, error), all bool, matches func(*Session) bool) ([]Match, error) {
-	records, errs := f.Records()
+// match finds the sessions that WHO means: those that fit the first reading that
+// a live session fits. Where none does, a dead one that fits says that it is dead.
+func (f *Finder) match(ctx context.Context, who string, all bool, readings ...reading) ([]Match, error) {
+	records, errs := f.Records(ctx)
+	for _, err := range errs {
+		if outcome(err) != "" {
+			return nil, err // who was not read can't be left out
+		}
+	}
 	var live []*Session
-	var dead []error
-	for _, r := range records {
-		switch {
-		case r.Err == nil && matches(r.Session):
-			live = append(live, r.Session)
-		case r.Err != nil && matches(r.Session):
-			dead = append(dead, r.Err)
+	var current func(*Session) (string, error)
+	var dead *Record
+	for _, reading := range readings {
+		for i, r := range records {
+			switch {
+			case !reading.is(r.Session):
+			case r.Err == nil:
+				live = append(live, r.Session)
+			case dead == nil:
+				dead = &records[i]
+			}
+		}
+		if len(live) > 0 {
+			current = reading.current
+			break
 		}
 	}
 	if all {
@@ -165,8 +184,8 @@ func (f *Finder) match(ctx context.Context, who string, current func(*Session) (
 	switch {
 	case len(live) > 1 && !all:
 		return nil, inbox.Fail(inbox.AmbiguousTarget, "", &Ambiguous{live})
-	case len(live) == 0 && len(dead) > 0 && !all:
-		return nil, dead[0]
+	case len(live) == 0 && dead != nil && !all:
+		return []Match{{dead.known(), dead.Session, dead.Err}}, nil
 	case len(live) == 0:
 		return nil, inbox.Fail(inbox.NoSessionRecord, "", f.nowhere(who, errs))
 	}
@@ -176,7 +195,7 @@ func (f *Finder) match(ctx context.Context, who string, current func(*Session) (
 		if current != nil {
 			t.Current = func() (string, error) { return current(s) }
 		}
-		found = append(found, Match{t, err})
+		found = append(found, Match{t, s, err})
 	}
 	return found, nil
 }
@@ -200,7 +219,7 @@ func (f *Finder) Where() string {
 		dirs = append(dirs, filepath.Join(d, sessionsDir))
 	}
 	if len(dirs) == 0 {
-		return "any registry: HOME is not set"
+		return "any registry (HOME is not set to an absolute path)"
 	}
 	return strings.Join(dirs, " or ")
 }
@@ -210,6 +229,9 @@ func (f *Finder) Where() string {
 func (f *Finder) oneEach(ctx context.Context, live []*Session) []*Session {
 	var out []*Session
 	for i, s := range live {
+		if f.NoDial {
+			return live
+		}
 		same := slices.DeleteFunc(slices.Clone(live), func(o *Session) bool { return o.ID != s.ID })
 		if len(same) == 1 {
 			out = append(out, s)

@@ -75,6 +75,12 @@ func (s *Session) serve(conn *os.File, sender peer) {
 		<-s.done
 	case CloseUnread:
 		awaitBytes(conn)
+	case ShutUnread:
+		awaitBytes(conn)
+		if raw, err := conn.SyscallConn(); err == nil {
+			_ = raw.Control(func(fd uintptr) { _ = unix.Shutdown(int(fd), unix.SHUT_WR) })
+		}
+		<-s.done
 	case NeverClose:
 		s.read(conn, sender)
 		<-s.done

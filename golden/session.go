@@ -55,11 +55,14 @@ const (
 	WrongSession Behaviour = "wrong-session"
 	// CloseUnread waits until bytes have come and closes without reading them.
 	CloseUnread Behaviour = "close-unread"
+	// ShutUnread waits until bytes have come, shuts down its side without
+	// reading them, and keeps the connection: an end of file that says nothing.
+	ShutUnread Behaviour = "shut-unread"
 )
 
 // Behaviours lists every Behaviour, Accept first.
 func Behaviours() []Behaviour {
-	return []Behaviour{Accept, Hold, Refuse, Drop, AuthRequired, CloseEarly, StopReading, NeverClose, WrongSession, CloseUnread}
+	return []Behaviour{Accept, Hold, Refuse, Drop, AuthRequired, CloseEarly, StopReading, NeverClose, WrongSession, CloseUnread, ShutUnread}
 }
 
 // firstLineTime is how long a session waits for the first complete line

@@ -51,6 +51,8 @@ func TestBehaviours(t *testing.T) {
 		{WrongSession, own, "", true, "eof", 2, 1},
 		{CloseUnread, own, "", true, "reset", 0, 0},
 		{CloseUnread, own, "", false, "reset", 0, 0},
+		{ShutUnread, own, "", true, "eof", 0, 0},
+		{ShutUnread, own, "", false, "eof", 0, 0},
 	}
 	seen := map[Behaviour]bool{}
 	for _, row := range rows {
@@ -363,7 +365,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 				return len(s.conns) == 2
 			})
 			write(t, busy, userLine("1", "a", "uds:"+filepath.Join(top, "a", "socks", "f.sock"), "")+"\n")
-			if b != StopReading && b != CloseUnread {
+			if b != StopReading && b != CloseUnread && b != ShutUnread {
 				until(t, func() bool { return len(s.Lines()) == 1 })
 			}
 			if err := s.Close(); err != nil {

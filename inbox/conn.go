@@ -8,8 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errDeadline says that a wait ran out or was called off.
-var errDeadline = errors.New("the deadline passed")
+// errDeadline says that a wait ran out. It is context.DeadlineExceeded by a
+// name that says what happened.
+var errDeadline error = deadlineError{}
+
+type deadlineError struct{}
+
+func (deadlineError) Error() string        { return "the deadline passed" }
+func (deadlineError) Is(target error) bool { return target == context.DeadlineExceeded }
 
 const (
 	// slice is the longest single wait: a context that is cancelled is seen
@@ -49,8 +55,7 @@ func (c conn) wait(events int16, until time.Time) error {
 			return errDeadline
 		}
 		fds := []unix.PollFd{{Fd: int32(c.fd), Events: events}}
-		// Rounded up, so that less than a millisecond doesn't spin.
-		n, err := unix.Poll(fds, int((min(left, slice)+time.Millisecond-1)/time.Millisecond))
+		n, err := unix.Poll(fds, pollTime(min(left, slice)))
 		switch {
 		case err == unix.EINTR:
 		case err != nil:
@@ -118,23 +123,50 @@ func (c conn) write(b []byte, until time.Time) (int, error) {
 	return n, nil
 }
 
-// awaitEOF reads until the peer closes. Nil is a clean end of file. A session
-// writes nothing on this connection; whatever comes is dropped.
-func (c conn) awaitEOF(until time.Time) error {
+// ended takes what has come and reports whether the peer has closed, and how:
+// nil is a clean end of file. A session writes nothing on this connection;
+// whatever comes is dropped. unread is an end of file from a peer that has not
+// read everything: it has shut down its side only, and may still read the rest,
+// or close without.
+func (c conn) ended() (closed, unread bool, err error) {
 	var buf [512]byte
-	for {
+	// A peer that never stops writing must not keep us here.
+	for range 16 {
 		n, err := unix.Read(c.fd, buf[:])
 		switch {
 		case err == unix.EINTR:
-			continue
-		case err == nil && n == 0:
-			return nil
-		case err != nil && err != unix.EAGAIN:
-			return err
+		case err == unix.EAGAIN:
+			return false, false, nil
+		case err != nil:
+			return true, false, err
+		case n == 0:
+			if unreadBytes(c.fd) > 0 {
+				return false, true, nil
+			}
+			// Again: a close with bytes unread throws them away after it has
+			// left the reset to be read.
+			if _, err := unix.Read(c.fd, buf[:]); err == unix.ECONNRESET {
+				return true, false, err
+			}
+			return true, false, nil
 		}
-		// Also after data, so that a peer that never stops writing ends with the deadline.
+	}
+	return false, false, nil
+}
+
+// awaitEnd waits for the peer to close, which the result tells as ended does.
+func (c conn) awaitEnd(until time.Time) (bool, error) {
+	for {
+		// With the auth line alone, an end of file is a refusal either way.
+		if closed, unread, err := c.ended(); closed || unread {
+			return true, err
+		}
 		if err := c.wait(unix.POLLIN, until); err != nil {
-			return err
+			return false, nil
 		}
 	}
 }
+
+// pollTime is a time for poll(2), rounded up so that less than a millisecond
+// doesn't spin.
+func pollTime(d time.Duration) int { return int((d + time.Millisecond - 1) / time.Millisecond) }

@@ -1,9 +1,13 @@
 package inbox
 
-// MessageLine is Message.line for tests outside of the package, which read it
-// back with package golden.
+// MessageLine makes a message line for tests outside of the package, which read
+// it back with package golden.
 func MessageLine(m Message, msgID, sessionID string) ([]byte, error) {
-	line, failed := m.line(msgID, sessionID)
+	content, failed := m.content()
+	if failed != nil {
+		return nil, failed
+	}
+	line, failed := m.line(msgID, content)(sessionID, "")
 	if failed != nil {
 		return nil, failed
 	}

@@ -20,6 +20,7 @@ type frame struct {
 	Type      string      `json:"type"`
 	Message   userMessage `json:"message"`
 	Priority  string      `json:"priority"`
+	From      string      `json:"from,omitempty"`
 	SessionID string      `json:"session_id,omitempty"`
 }
 
@@ -45,36 +46,48 @@ type rename struct {
 	SessionID string `json:"session_id,omitempty"`
 }
 
-// line encodes the message, with its newline. It refuses what a session would
-// drop without a word: an empty body, a line that is too long.
-func (m Message) line(msgID, sessionID string) ([]byte, *Error) {
-	priority := m.Priority
-	switch priority {
-	case "":
-		priority = "next"
-	case "next", "later", "now":
+// line encodes what is to be sent to the session with this id. from is the
+// address for receipts, "" for none.
+type line func(sessionID, from string) ([]byte, *Error)
+
+// content gives what the frame carries: the body cleaned and escaped, in its
+// envelope. It refuses what a session would drop without a word.
+func (m Message) content() (string, *Error) {
+	switch m.Priority {
+	case "", "next", "later", "now":
 	default:
-		return nil, Fail(BadRequest, ReasonBadPriority, fmt.Errorf("priority is next, later or now, not %q", priority))
+		return "", Fail(BadRequest, ReasonBadPriority, fmt.Errorf("priority is next, later or now, not %q", m.Priority))
 	}
 	content := escapeTags(Clean(m.Body))
 	if strings.TrimSpace(content) == "" {
-		return nil, Fail(BadRequest, ReasonEmptyMessage, errors.New("it is empty"))
+		return "", Fail(BadRequest, ReasonEmptyMessage, errors.New("it is empty"))
 	}
 	if !m.Raw {
 		content = envelope(m.From, content)
 	}
-	return encode(frame{
-		MsgV: 1, MsgID: msgID, Type: TypeUser,
-		Message:  userMessage{RoleUser, content},
-		Priority: priority, SessionID: sessionID,
-	})
+	return content, nil
+}
+
+// line makes the message line.
+func (m Message) line(msgID, content string) line {
+	priority := m.Priority
+	if priority == "" {
+		priority = "next"
+	}
+	return func(sessionID, from string) ([]byte, *Error) {
+		return encode(frame{
+			MsgV: 1, MsgID: msgID, Type: TypeUser,
+			Message:  userMessage{RoleUser, content},
+			Priority: priority, From: from, SessionID: sessionID,
+		})
+	}
 }
 
 // maxSessionName is the longest name that rename gives, in characters.
 const maxSessionName = 120
 
-// renameLine encodes a new name, its white space folded.
-func renameLine(name, sessionID string) ([]byte, *Error) {
+// renameLine makes the line for a new name, its white space folded.
+func renameLine(name string) (line, *Error) {
 	folded := strings.Join(strings.Fields(name), " ")
 	var problem string
 	switch n := utf8.RuneCountInString(folded); {
@@ -87,7 +100,9 @@ func renameLine(name, sessionID string) ([]byte, *Error) {
 	case n > maxSessionName:
 		problem = fmt.Sprintf("it has %d characters, and a name at most %d", n, maxSessionName)
 	default:
-		return encode(rename{TypeControl, actionRename, folded, sessionID})
+		return func(sessionID, _ string) ([]byte, *Error) {
+			return encode(rename{TypeControl, actionRename, folded, sessionID})
+		}, nil
 	}
 	return nil, Fail(BadRequest, ReasonBadName, errors.New(problem))
 }

@@ -14,6 +14,7 @@
 package inbox
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -22,6 +23,18 @@ import (
 	"ccpost/precheck"
 	"ccpost/redact"
 )
+
+// ErrChanged is what Current says, by Changed, of another session than the one
+// that was meant.
+var ErrChanged = errors.New("it is another session now")
+
+// Changed is an ErrChanged that says what changed.
+func Changed(what string) error { return changed(what) }
+
+type changed string
+
+func (c changed) Error() string      { return string(c) }
+func (changed) Is(target error) bool { return target == ErrChanged }
 
 // The words of the wire format (PROTOCOL.md, Writing).
 const (
@@ -45,6 +58,13 @@ const (
 	DefaultDialTimeout  = 5 * time.Second
 	DefaultWriteTimeout = 5 * time.Second
 
+	// DefaultWait is how long a post waits for a word on what became of the
+	// message. A receipt takes 3 to 70 ms, the transcript's row 45 to 91 ms.
+	DefaultWait = 250 * time.Millisecond
+
+	// NoWait asks for no such word: no reply socket is bound.
+	NoWait time.Duration = -1
+
 	// closeTimeout is how long a session may take to close after our
 	// half-close. It takes 0 to 50 ms; its own client waits 5 s.
 	closeTimeout = 5 * time.Second
@@ -66,10 +86,15 @@ type Target struct {
 	Name      string // the session's name in its record, for reports
 	Version   string // the session's version, as in 2.1.332; empty where it isn't known
 
+	// Projects and Cwd are where the session's transcript is looked for: the
+	// folder projects of its config dir, and its working directory. Empty
+	// Projects: no transcript, and so no queued.
+	Projects, Cwd string
+
 	// Current says which session is at Path now. It is asked just before the
-	// message is written and once more at the end. An error means that the
-	// session that was meant can't be vouched for any more. An id of "" means
-	// that no record tells; nil says the same.
+	// message is written, when any error stops the post, and once more at the
+	// end, when only ErrChanged says something: a session may have ended since.
+	// An id of "" means that no record tells; nil says the same.
 	Current func() (sessionID string, err error)
 }
 
@@ -102,6 +127,10 @@ type Options struct {
 	DialTimeout  time.Duration // 0 is DefaultDialTimeout
 	WriteTimeout time.Duration // 0 is DefaultWriteTimeout
 
+	Wait        time.Duration // for a word on the message; 0 is DefaultWait, less is none
+	HeldIsFinal bool          // don't wait for what becomes of a held message
+	OnBind      func()        // called once there is a reply socket, which a signal must not leave behind
+
 	Logger *slog.Logger // one debug line on success, one warn line on failure
 }
 
@@ -111,15 +140,18 @@ func (o Options) precheck() precheck.Options {
 
 // What is known of the token after a post.
 const (
-	AuthNone    = "none"    // it was not written
-	AuthOffered = "offered" // it was written; sessions don't answer that
-	AuthRefused = "refused" // the session closed on it
+	AuthNone      = "none"      // it was not written
+	AuthOffered   = "offered"   // it was written; sessions don't answer that
+	AuthRefused   = "refused"   // the session closed on it
+	AuthConfirmed = "confirmed" // the session took or told of the message behind it
 )
 
 // What an outcome rests on.
 const (
-	EvidenceNone = "none"
-	EvidenceRead = "read" // a clean end of file: every byte was read
+	EvidenceNone       = "none"
+	EvidenceRead       = "read"       // a clean end of file: every byte was read
+	EvidenceTranscript = "transcript" // the message's row in the session's transcript
+	EvidenceReceipt    = "receipt"    // the session's own word
 )
 
 // Outcome is how one post ended.
@@ -127,8 +159,8 @@ type Outcome struct {
 	Name      Name
 	Reason    Reason        // which of the ways to Name it was; may be empty
 	Sent      bool          // whether any byte of the message line left
-	Auth      string        // AuthNone, AuthOffered or AuthRefused
-	Evidence  string        // EvidenceNone or EvidenceRead
+	Auth      string        // one of the words above
+	Evidence  string        // one of the words above
 	MsgID     string        // the message's id in the frame; empty where none was made
 	SessionID string        // the session that the frame was addressed to; may be empty
 	Elapsed   time.Duration // from the call to its end

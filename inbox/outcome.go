@@ -97,9 +97,9 @@ var Table = []Row{
 
 	{Timeout, ErrTimeout, 75, "yes", "the time ran out, or the post was called off, before the first byte of the message; nothing of it was written", "send again, with a longer --timeout where the session is busy"},
 
-	{Held, ErrDeclined, 76, "never", "the session holds the message: it waits for its user to approve it", "approve it in the session"},
+	{Held, ErrDeclined, 76, "never", "the session holds the message: it waits for its user to approve it", "approve it in the session, post from a hook before it returns, or set crossSessionInbound to accept; a session that bypasses permissions takes detached processes, cron and CI for strangers"},
 	{Denied, ErrDeclined, 76, "ask", "the session's user declined the message", "ask its user before you send it again"},
-	{Refused, ErrDeclined, 76, "no", "the session refused the message: a setting there refuses messages from other processes", "its setting is crossSessionInbound"},
+	{Refused, ErrDeclined, 76, "no", "the session refused the message: a setting there refuses messages from other processes", "the setting is crossSessionInbound, in the settings of its user, its project or its administrator"},
 	{Expired, ErrDeclined, 76, "ask", "the message was held and is lost: the session shut down, or the time for approval ran out", "ask its user before you send it again"},
 	{Dropped, ErrDeclined, 76, "later", "the session dropped the message by one of its limits", "wait before the next one, and join several messages into one"},
 	{AuthRejected, ErrDeclined, 76, "no", "the session refused the token, before anything of the message was sent", "restart the session: its key on disk is not the one that it takes"},
@@ -111,7 +111,7 @@ var Table = []Row{
 
 	{BadEnvironment, ErrConfig, 78, "no", "the inbox's address or token is not well formed; nothing was sent", "take both as the session gives them to its hooks and commands"},
 	{AmbiguousTarget, ErrConfig, 78, "no", "more than one session matches; nothing was sent", "name one of them by its id or pid"},
-	{NotChanged, ErrConfig, 78, "–", "the settings file was left as it was", "add the line by hand"},
+	{NotChanged, ErrConfig, 78, "–", "the settings file was left as it was", "make the edit by hand, or look again with ccpost policy show"},
 	{Unsupported, ErrConfig, 78, "no", "this system, or this kind of address, is not supported; nothing was sent", "use Linux, macOS, FreeBSD or WSL, and a Unix socket"},
 
 	{Usage, nil, 64, "yes", "the command line is not right; nothing was sent", "see ccpost --help"},
@@ -192,6 +192,7 @@ const (
 	ReasonBadToken       Reason = "bad_token"
 	ReasonBadPID         Reason = "bad_pid"
 	ReasonBadName        Reason = "bad_name"
+	ReasonNoRecord       Reason = "no_record" // of a socket that no record names
 	ReasonBadRecord      Reason = "bad_record"
 	ReasonBadPriority    Reason = "bad_priority"
 	ReasonEmptyMessage   Reason = "empty_message"
@@ -200,7 +201,19 @@ const (
 	ReasonSessionChanged Reason = "session_changed"
 	ReasonReset          Reason = "reset"
 	ReasonClosedEarly    Reason = "closed_early"
+	ReasonNoReplySocket  Reason = "no_reply_socket" // no receipt could be asked for
+	ReasonReplyTaken     Reason = "reply_taken"     // another post of the same sender waits for its own
+	ReasonTempDir        Reason = "temp_dir"        // no place for a stand-in session
 	ReasonPanic          Reason = "panic"
+)
+
+// Reasons of dropped, in the session's own words (PROTOCOL.md, What becomes of it).
+const (
+	reasonDuplicate   Reason = "duplicate"
+	reasonRateLimited Reason = "rate-limited"
+	reasonQueueFull   Reason = "queue-full"
+	reasonHopLoop     Reason = "hop-loop"
+	reasonHopRunaway  Reason = "hop-runaway"
 )
 
 // prechecked says which outcome a reason of precheck's is.
@@ -227,7 +240,14 @@ var reasonHints = map[Reason]string{
 	ReasonSandbox:     "inside the sandbox, allow it with sandbox.network.allowAllUnixSockets (Linux) or allowUnixSockets (macOS, both spellings of the path: /tmp and /private/tmp)",
 	ReasonForeignUID:  "inside a user namespace the files of other users show uid 65534; post from outside it",
 	ReasonPathTooLong: "a Unix socket's path is at most 107 bytes on Linux, 103 on macOS and FreeBSD",
+	ReasonNoRecord:    "ccpost list --verbose says which records there are and which don't count; --config-dir names another place",
+	ReasonTempDir:     "set TMPDIR to a short path of a directory that is yours",
 	ReasonResource:    "close files or end processes, and send again",
+	reasonDuplicate:   "the session had the same text from this sender a moment ago; the same again is safe after 30 s",
+	reasonRateLimited: "a sender may send 30 at once and then one every 2 s; join several messages into one",
+	reasonQueueFull:   "the session has too many messages waiting; send again once it has worked on them",
+	reasonHopLoop:     "messages go round between sessions; find what answers what before sending again",
+	reasonHopRunaway:  "messages go round between sessions; find what answers what before sending again",
 	ReasonBacklog:     "the session doesn't take connections at the moment; send again later",
 }
 

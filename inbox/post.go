@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -16,42 +17,48 @@ import (
 
 // Post posts one message into the session at t and says what became of it. The
 // budget is ctx's deadline; within it connecting and writing are each bounded
-// by the options, and the session's closing by 5 s. The error is nil or an
-// *Error, and bears the same name and reason as the Outcome.
+// by the options, so is the wait for a word on the message, and the session's
+// closing by 5 s. The error is nil or an *Error, and bears the same name and
+// reason as the Outcome.
 func Post(ctx context.Context, t Target, m Message, o Options) (Outcome, error) {
-	return do(ctx, t, o, SentNoReceipt, m.addressed(), (*post).send)
+	return do(ctx, t, o, SentNoReceipt, func(p *post) *Error { return p.post(m, (*post).send) })
+}
+
+// Validate says whether a message could be sent at all, to any session. The
+// error is nil or an *Error.
+func (m Message) Validate() error {
+	content, failed := m.content()
+	if failed == nil {
+		_, failed = m.line("", content)("", "")
+	}
+	if failed != nil {
+		return failed
+	}
+	return nil
 }
 
 // Check goes as far as Post does without connecting: the message, the path, the
 // token, the session. Its success is Reachable.
 func Check(ctx context.Context, t Target, m Message, o Options) (Outcome, error) {
-	return do(ctx, t, o, Reachable, m.addressed(), (*post).check)
+	return do(ctx, t, o, Reachable, func(p *post) *Error { return p.post(m, (*post).check) })
 }
 
 // Probe connects to the inbox and checks who answers, and writes nothing. Its
 // success is Reachable.
 func Probe(ctx context.Context, t Target, o Options) (Outcome, error) {
-	return do(ctx, t, o, Reachable, line{}, (*post).probe)
+	return do(ctx, t, o, Reachable, (*post).probe)
 }
 
 // Rename gives the session another name. Its success is RenameSent: sessions
 // don't answer, and one that runs without a terminal ignores it.
 func Rename(ctx context.Context, t Target, name string, o Options) (Outcome, error) {
-	l := line{to: func(sessionID string) ([]byte, *Error) { return renameLine(name, sessionID) }}
-	return do(ctx, t, o, RenameSent, l, (*post).send)
-}
-
-// line is what is to be sent: to makes it for the session with this id, and is
-// nil where nothing is. Only messages have an id of their own.
-type line struct {
-	msgID string
-	to    func(sessionID string) ([]byte, *Error)
-}
-
-// addressed is the message under a new id.
-func (m Message) addressed() line {
-	id := newMsgID()
-	return line{id, func(sessionID string) ([]byte, *Error) { return m.line(id, sessionID) }}
+	return do(ctx, t, o, RenameSent, func(p *post) *Error {
+		var failed *Error
+		if p.line, failed = renameLine(name); failed != nil {
+			return failed
+		}
+		return p.send()
+	})
 }
 
 // post is one call's state. Its methods return nil or what ended it.
@@ -60,18 +67,22 @@ type post struct {
 	t   Target
 	o   Options
 
-	line line
+	line      line   // nil where nothing is sent
+	content   string // what a message's line carries
+	replyName string // "" where no receipt is waited for
 
 	out     Outcome
-	encoded []byte // the line, for the session out.SessionID
+	encoded []byte // the line, for the session out.SessionID and the address from
+	from    string
 	held    *precheck.Held
+	watch   watch
 }
 
 // do takes one step to its end; success is what it is called where nothing stops it.
-func do(ctx context.Context, t Target, o Options, success Name, l line, step func(*post) *Error) (out Outcome, err error) {
+func do(ctx context.Context, t Target, o Options, success Name, step func(*post) *Error) (out Outcome, err error) {
 	start := time.Now()
-	p := &post{ctx: ctx, t: t, o: o, line: l}
-	p.out = Outcome{Name: success, MsgID: l.msgID, Auth: AuthNone, Evidence: EvidenceNone}
+	p := &post{ctx: ctx, t: t, o: o}
+	p.out = Outcome{Name: success, Auth: AuthNone, Evidence: EvidenceNone}
 	var failed *Error
 	// Only here is it known whether the message had begun when something
 	// panicked, and so whether it may be sent again.
@@ -79,6 +90,7 @@ func do(ctx context.Context, t Target, o Options, success Name, l line, step fun
 		if r := recover(); r != nil {
 			failed = p.broken(ReasonPanic, fmt.Errorf("panic: %v", r))
 		}
+		p.watch.close()
 		if p.held != nil {
 			_ = p.held.Close()
 		}
@@ -92,6 +104,27 @@ func do(ctx context.Context, t Target, o Options, success Name, l line, step fun
 	}()
 	failed = step(p)
 	return
+}
+
+// post takes a step with a message, which is made before anything is touched.
+func (p *post) post(m Message, step func(*post) *Error) *Error {
+	p.out.MsgID = newMsgID()
+	var failed *Error
+	if p.content, failed = m.content(); failed != nil {
+		return failed
+	}
+	p.line = m.line(p.out.MsgID, p.content)
+	if p.o.Wait >= 0 {
+		sender := ""
+		if !m.Raw {
+			sender = SenderName(m.From)
+		}
+		p.replyName = replyName(p.o.precheck().OwnUID(), sender, p.t.Path)
+		// Told to be there, and taken back where it can't be: so that the line's
+		// size doesn't depend on it.
+		p.from = "uds:" + filepath.Join(filepath.Dir(p.t.Path), p.replyName)
+	}
+	return step(p)
 }
 
 // broken is what ended a post by no fault of the session's: before the message
@@ -131,6 +164,7 @@ func (p *post) check() *Error {
 		return p.socketFailed(err)
 	}
 	_ = unix.Close(fd)
+	p.out.MsgID = "" // no message bears it
 	return p.address()
 }
 
@@ -146,10 +180,10 @@ func (p *post) address() *Error {
 
 // encode makes the message line for the session with this id.
 func (p *post) encode(sessionID string) *Error {
-	if p.line.to == nil || p.encoded != nil && sessionID == p.out.SessionID {
+	if p.line == nil || p.encoded != nil && sessionID == p.out.SessionID {
 		return nil
 	}
-	encoded, failed := p.line.to(sessionID)
+	encoded, failed := p.line(sessionID, p.from)
 	p.encoded, p.out.SessionID = encoded, sessionID
 	return failed
 }
@@ -160,17 +194,27 @@ func (p *post) session() (string, *Error) {
 		return p.t.SessionID, nil
 	}
 	id, err := p.t.Current()
-	if err != nil {
+	var pe *precheck.Error
+	switch {
+	case errors.As(err, &pe) && pe.Reason == precheck.Resource:
+		return "", FailPrecheck(err)
+	case err != nil:
 		return "", Fail(SessionChanged, "", err)
-	}
-	if id != "" && p.t.SessionID != "" && id != p.t.SessionID {
-		return "", Fail(SessionChanged, "", fmt.Errorf("%s was meant, %s is there", p.t.SessionID, id))
+	case id != "" && p.t.SessionID != "" && id != p.t.SessionID:
+		return "", Fail(SessionChanged, "", Changed(fmt.Sprintf("%s was meant, %s is there", p.t.SessionID, id)))
 	}
 	return id, nil
 }
 
 func (p *post) send() *Error {
 	return p.connected(func(c conn) *Error {
+		// The session can have changed while the connection was made.
+		if failed := p.address(); failed != nil {
+			return failed
+		}
+		if failed := p.receive(); failed != nil {
+			return failed
+		}
 		if failed := p.write(c); failed != nil {
 			return failed
 		}
@@ -193,32 +237,37 @@ func (p *post) connected(f func(conn) *Error) *Error {
 	}
 	defer func() { _ = unix.Close(fd) }()
 	c := conn{fd, p.ctx}
-	if failed := p.connect(c); failed != nil {
+	peer, failed := p.connect(c)
+	if failed != nil {
 		return failed
 	}
+	p.watch.peer = peer
 	return f(c)
 }
 
 // connect dials the socket that was checked, and checks who answers.
-func (p *post) connect(c conn) *Error {
+func (p *post) connect(c conn) (cred precheck.Cred, failed *Error) {
 	if err := c.connect(p.held.Addr(), time.Now().Add(or(p.o.DialTimeout, DefaultDialTimeout))); err != nil {
-		return p.dialFailed(err)
+		return cred, p.dialFailed(err)
 	}
 	if err := p.held.Recheck(); err != nil {
-		return FailPrecheck(err)
+		return cred, FailPrecheck(err)
 	}
-	peer := p.o.Peer
-	if peer == nil {
-		peer = precheck.PeerCred
-	}
-	cred, err := peer(c.fd)
+	cred, err := p.peer(c.fd)
 	if err != nil {
-		return Fail(ForeignSocket, ReasonOwnerUnknown, err)
+		return cred, Fail(ForeignSocket, ReasonOwnerUnknown, err)
 	}
 	if err := precheck.Peer(cred, p.o.precheck().OwnUID(), p.t.PID); err != nil {
-		return FailPrecheck(err)
+		return cred, FailPrecheck(err)
 	}
-	return nil
+	return cred, nil
+}
+
+func (p *post) peer(fd int) (precheck.Cred, error) {
+	if p.o.Peer != nil {
+		return p.o.Peer(fd)
+	}
+	return precheck.PeerCred(fd)
 }
 
 func (p *post) socketFailed(err error) *Error {
@@ -246,24 +295,16 @@ func (p *post) dialFailed(err error) *Error {
 
 // cause says why the time was up: the context knows when it was called off.
 func (p *post) cause(err error) error {
-	if c := context.Cause(p.ctx); c != nil {
+	if c := context.Cause(p.ctx); c != nil && c != context.DeadlineExceeded {
 		return c
-	}
-	// Its timer can be later than its deadline.
-	if d, ok := p.ctx.Deadline(); ok && !time.Now().Before(d) {
-		return context.DeadlineExceeded
 	}
 	return err
 }
 
 // write writes the auth line and the message line. Nothing is tried again here.
 func (p *post) write(c conn) *Error {
-	if failed := p.address(); failed != nil {
-		return failed
-	}
 	until := time.Now().Add(or(p.o.WriteTimeout, DefaultWriteTimeout))
 	auth := appendAuth(nil, p.t.Token)
-	p.out.Auth = AuthOffered
 	if p.t.FromKey && olderThan(p.t.Version, 2, 1, 248) {
 		if failed := p.offerAuth(c, auth, until); failed != nil {
 			return failed
@@ -274,6 +315,9 @@ func (p *post) write(c conn) *Error {
 	p.out.Sent = true
 	n, err := c.write(append(auth, p.encoded...), until)
 	p.out.Sent = n > len(auth)
+	if n > 0 {
+		p.out.Auth = AuthOffered
+	}
 	switch {
 	case err == nil:
 		return nil
@@ -288,6 +332,7 @@ func (p *post) write(c conn) *Error {
 // offerAuth writes the auth line alone and gives an older session the time to
 // close on it: such a session may refuse the token of a key file without a word.
 func (p *post) offerAuth(c conn, auth []byte, until time.Time) *Error {
+	p.out.Auth = AuthOffered
 	if _, err := c.write(auth, until); err != nil {
 		if errors.Is(err, errDeadline) {
 			return Fail(Timeout, "", p.cause(err))
@@ -298,40 +343,70 @@ func (p *post) offerAuth(c conn, auth []byte, until time.Time) *Error {
 	if d, ok := p.ctx.Deadline(); ok {
 		pause = min(pause, time.Until(d)/4)
 	}
-	err := c.awaitEOF(time.Now().Add(pause))
-	if !errors.Is(err, errDeadline) {
+	if closed, err := c.awaitEnd(time.Now().Add(pause)); closed {
 		p.out.Auth = AuthRefused
 		return Fail(AuthRejected, "", err)
 	}
 	if p.ctx.Err() != nil {
-		return Fail(Timeout, "", p.cause(err))
+		return Fail(Timeout, "", p.cause(errDeadline))
 	}
 	return nil
 }
 
-// finish half-closes and waits for the session to close.
+// finish learns what became of the message: first from what the session says or
+// writes down, then, after the half-close, from how it closes.
 func (p *post) finish(c conn) *Error {
+	w := &p.watch
+	w.c = c
+	word := time.Now()
+	if w.reply != nil {
+		word = word.Add(or(p.o.Wait, DefaultWait))
+	}
+	v, ok := w.until(word, false)
+	if !ok && w.held {
+		v, ok = verdict{Held, "", EvidenceReceipt}, true
+	}
+	if ok {
+		return p.said(v)
+	}
 	// A session keeps the connection open until the writer half-closes: one
 	// that has closed already has refused, or is gone.
-	err := c.awaitEOF(time.Now())
-	if !errors.Is(err, errDeadline) {
-		return closedEarly(err)
+	if w.closed {
+		return closedEarly(w.err)
 	}
 	if err := unix.Shutdown(c.fd, unix.SHUT_WR); err != nil {
 		return closedEarly(err)
 	}
-	switch err := c.awaitEOF(time.Now().Add(closeTimeout)); {
-	case errors.Is(err, errDeadline):
-		return Fail(NotRead, "", p.cause(err))
-	case err != nil:
-		return closedEarly(err)
+	v, ok = w.until(time.Now().Add(closeTimeout), true)
+	switch {
+	case ok:
+		return p.said(v)
+	case w.held:
+		return p.said(verdict{Held, "", EvidenceReceipt})
+	case !w.closed:
+		return Fail(NotRead, "", p.cause(errDeadline))
+	case w.err != nil:
+		return closedEarly(w.err)
 	}
-	p.out.Evidence = EvidenceRead
+	p.out.Evidence, p.out.Reason = EvidenceRead, w.without
+	if p.out.MsgID == "" {
+		return nil // a rename may itself have changed what Current goes by
+	}
 	// Addressed to one session, it must still be that one.
 	p.t.SessionID = p.out.SessionID
-	if _, failed := p.session(); failed != nil {
+	if _, failed := p.session(); failed != nil && errors.Is(failed, ErrChanged) {
 		return Fail(ClosedAfterSend, ReasonSessionChanged, failed.Err)
 	}
+	return nil
+}
+
+// said is the end by a word of the session's.
+func (p *post) said(v verdict) *Error {
+	p.out.Auth, p.out.Evidence = AuthConfirmed, v.evidence
+	if v.name.Exit() != 0 {
+		return Fail(v.name, v.reason, nil)
+	}
+	p.out.Name = v.name
 	return nil
 }
 

@@ -87,25 +87,26 @@ func TestPost(t *testing.T) {
 		behaviour golden.Behaviour
 		name      inbox.Name
 		reason    inbox.Reason
-		sent      bool
+		auth      string
 		evidence  string
 		taken     int
 	}{
-		{golden.Accept, inbox.SentNoReceipt, "", true, "read", 1},
-		// Without a reply address nothing tells these from an accepted message.
-		{golden.Hold, inbox.SentNoReceipt, "", true, "read", 0},
-		{golden.Refuse, inbox.SentNoReceipt, "", true, "read", 0},
-		{golden.Drop, inbox.SentNoReceipt, "", true, "read", 0},
-		{golden.AuthRequired, inbox.SentNoReceipt, "", true, "read", 1},
-		{golden.StopReading, inbox.NotRead, "", true, "none", 0},
-		{golden.NeverClose, inbox.NotRead, "", true, "none", 1},
-		{golden.CloseUnread, inbox.ClosedAfterSend, inbox.ReasonReset, true, "none", 0},
+		{golden.Accept, inbox.SentNoReceipt, "", "offered", "read", 1},
+		{golden.Hold, inbox.Held, "", "confirmed", "receipt", 0},
+		{golden.Refuse, inbox.Refused, "", "confirmed", "receipt", 0},
+		{golden.Drop, inbox.Dropped, "duplicate", "confirmed", "receipt", 0},
+		{golden.AuthRequired, inbox.SentNoReceipt, "", "offered", "read", 1},
+		{golden.CloseEarly, inbox.ClosedAfterSend, inbox.ReasonClosedEarly, "offered", "none", 0},
+		{golden.StopReading, inbox.NotRead, "", "offered", "none", 0},
+		{golden.NeverClose, inbox.NotRead, "", "offered", "none", 1},
+		{golden.CloseUnread, inbox.ClosedAfterSend, inbox.ReasonReset, "offered", "none", 0},
+		{golden.ShutUnread, inbox.NotRead, "", "offered", "none", 0},
 	} {
 		t.Run(string(c.behaviour), func(t *testing.T) {
 			s, target := session(t, golden.Config{Behaviour: c.behaviour})
 			out, err := inbox.Post(within(t, time.Second), target, inbox.Message{Body: "hello", From: "ci"}, inbox.Options{})
 			check(t, out, err, c.name, c.reason)
-			if out.Sent != c.sent || out.Evidence != c.evidence || out.Auth != inbox.AuthOffered || out.MsgID == "" || out.Elapsed <= 0 {
+			if !out.Sent || out.Evidence != c.evidence || out.Auth != c.auth || out.MsgID == "" || out.Elapsed <= 0 {
 				t.Errorf("%+v", out)
 			}
 			msgs := s.Messages()
@@ -115,23 +116,24 @@ func TestPost(t *testing.T) {
 			if c.taken == 1 && (msgs[0] != golden.Message{Body: "hello", FromName: "ci", MsgID: out.MsgID, Priority: "next"}) {
 				t.Errorf("taken: %+v", msgs[0])
 			}
+			left, err := os.ReadDir(filepath.Dir(s.Path()))
+			if err != nil || len(left) != 1 {
+				t.Errorf("in the session's directory are %v (%v), want its socket alone", left, err)
+			}
 		})
 	}
 }
 
-// A session that closes right after the first line: before our half-close, or
-// with the rest unread. Either way the message may have been taken or not.
-func TestPostClosedEarly(t *testing.T) {
-	for range 20 {
-		_, target := session(t, golden.Config{Behaviour: golden.CloseEarly})
-		out, err := inbox.Post(within(t, 5*time.Second), target, inbox.Message{Body: "x"}, inbox.Options{})
-		// That it closed before the half-close can be seen only where it was
-		// quicker than the half-close; after it, the close looks clean.
-		if out.Name != inbox.ClosedAfterSend && out.Name != inbox.SentNoReceipt {
-			t.Fatalf("%s: %v", out.Name, err)
-		}
-		if out.Name == inbox.SentNoReceipt && out.Evidence != "read" {
-			t.Fatalf("%+v", out)
+// Without a wait no reply socket is bound, no receipt can come, and nothing
+// tells a held message from an accepted one.
+func TestPostNoWait(t *testing.T) {
+	for _, b := range []golden.Behaviour{golden.Accept, golden.Hold, golden.Refuse, golden.Drop} {
+		s, target := session(t, golden.Config{Behaviour: b})
+		out, err := inbox.Post(within(t, time.Second), target, inbox.Message{Body: "hello"}, inbox.Options{Wait: inbox.NoWait})
+		check(t, out, err, inbox.SentNoReceipt, "")
+		f, perr := golden.ParseLine(s.Lines()[1])
+		if perr != nil || f.From != "" {
+			t.Errorf("%s: from %q (%v)", b, f.From, perr)
 		}
 	}
 }
@@ -315,6 +317,9 @@ func TestPostSessionChanged(t *testing.T) {
 			if id == "gone" {
 				return "", errors.New("the record is gone")
 			}
+			if id == "renamed" {
+				return "", fmt.Errorf("%w: it has another name", inbox.ErrChanged)
+			}
 			return id, nil
 		}
 	}
@@ -334,7 +339,9 @@ func TestPostSessionChanged(t *testing.T) {
 		{"another before the write", "a", ids("b"), inbox.SessionChanged, "", "-"},
 		{"gone before the write", "a", ids("gone"), inbox.SessionChanged, "", "-"},
 		{"another after the write", "a", ids("a", "b"), inbox.ClosedAfterSend, inbox.ReasonSessionChanged, "a"},
-		{"gone after the write", "a", ids("a", "gone"), inbox.ClosedAfterSend, inbox.ReasonSessionChanged, "a"},
+		// It has ended since, having read everything.
+		{"gone after the write", "a", ids("a", "gone"), inbox.SentNoReceipt, "", "a"},
+		{"another name after the write", "a", ids("a", "renamed"), inbox.ClosedAfterSend, inbox.ReasonSessionChanged, "a"},
 		{"another after the write, none meant", "", ids("a", "b"), inbox.ClosedAfterSend, inbox.ReasonSessionChanged, "a"},
 	} {
 		path, got := recorder(t, readAll)
@@ -509,5 +516,37 @@ func TestTargetPrintsNoToken(t *testing.T) {
 	}
 	if got, want := target.String(), `inbox "/tmp/1.sock" session "a" pid 1`; got != want || target.GoString() != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// An end of file says that everything was read only where it was: a peer can
+// shut down its side and read on, or close without.
+func TestPostEndOfFileUnread(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		then   func(c *net.UnixConn, b *bytes.Buffer)
+		want   inbox.Name
+		reason inbox.Reason
+	}{
+		{"reads later", func(c *net.UnixConn, b *bytes.Buffer) { time.Sleep(50 * time.Millisecond); b.ReadFrom(c) }, inbox.SentNoReceipt, ""},
+		{"closes without", func(c *net.UnixConn, b *bytes.Buffer) { time.Sleep(50 * time.Millisecond) }, inbox.ClosedAfterSend, inbox.ReasonReset},
+		{"reads the first line only", func(c *net.UnixConn, b *bytes.Buffer) { b.ReadFrom(&first{c, 54}); time.Sleep(50 * time.Millisecond) }, inbox.ClosedAfterSend, inbox.ReasonReset},
+		{"never does", func(c *net.UnixConn, b *bytes.Buffer) { time.Sleep(time.Second) }, inbox.NotRead, ""},
+	} {
+		for _, wait := range []time.Duration{inbox.NoWait, 20 * time.Millisecond, 200 * time.Millisecond} {
+			path, got := recorder(t, func(conn net.Conn, b *bytes.Buffer) {
+				u := conn.(*net.UnixConn)
+				u.CloseWrite()
+				c.then(u, b)
+			})
+			out, err := inbox.Post(within(t, 500*time.Millisecond), inbox.Target{Path: path, Token: parse(t, token)}, inbox.Message{Body: "x"}, inbox.Options{Wait: wait})
+			if c.want == inbox.SentNoReceipt && wait == 200*time.Millisecond {
+				// It has closed, having read everything, before our half-close.
+				check(t, out, err, inbox.ClosedAfterSend, inbox.ReasonClosedEarly)
+			} else {
+				check(t, out, err, c.want, c.reason)
+			}
+			got()
+		}
 	}
 }

@@ -8,9 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newSocket sets by hand what only Linux takes as flags. The lock keeps a child
-// started at the same moment from inheriting the descriptor; a write to a
-// socket whose peer is gone must give EPIPE here, too, and no signal.
+// newSocket and acceptSocket set by hand what only Linux takes as flags. The
+// lock is for a child started at the same moment, which would inherit the
+// descriptor.
+
 func newSocket() (int, error) {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
@@ -18,6 +19,23 @@ func newSocket() (int, error) {
 	if err != nil {
 		return -1, err
 	}
+	return private(fd)
+}
+
+func acceptSocket(fd int) (int, error) {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	conn, _, err := unix.Accept(fd)
+	if err != nil {
+		return -1, err
+	}
+	return private(conn)
+}
+
+// unreadBytes is not known here: what was written lies with the peer at once.
+func unreadBytes(int) int { return 0 }
+
+func private(fd int) (int, error) {
 	unix.CloseOnExec(fd)
 	if err := unix.SetNonblock(fd, true); err != nil {
 		_ = unix.Close(fd)

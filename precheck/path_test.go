@@ -157,7 +157,8 @@ func TestPath(t *testing.T) {
 
 		{"ancestor o+w", chmod("a", 0o777), DirMode, "a", "mode 0777, without the sticky bit"},
 		{"ancestor sticky", chmod("a", 0o1777), "", "", ""},
-		{"ancestor g+w", chmod("a", 0o770), "", "", ""},
+		{"ancestor g+w", chmod("a", 0o770), DirMode, "a", "mode 0770, without the sticky bit"},
+		{"ancestor g+w, sticky", chmod("a", 0o1770), "", "", ""},
 		{"foreign ancestor", chown("a"), DirOwner, "a", "owned by uid 65534"},
 		{"linked ancestor", relink("a"), DirSymlink, "a", ""},
 		{"no way in", func(t *testing.T, base string) {

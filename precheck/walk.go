@@ -188,7 +188,9 @@ func checkDir(path string, f facts, uid int) error {
 			want += " or " + strconv.Itoa(uid)
 		}
 		return refusal(DirOwner, path, ownerFact(f.uid, want))
-	case f.mode&0o002 != 0 && f.mode&unix.S_ISVTX == 0:
+	// The group too: whoever may write into a directory may put another of our
+	// own directories in the place of the next one.
+	case f.mode&0o022 != 0 && f.mode&unix.S_ISVTX == 0:
 		return refusal(DirMode, path, fmt.Sprintf("mode %04o, without the sticky bit", f.perm()))
 	}
 	return nil

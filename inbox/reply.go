@@ -1,0 +1,295 @@
+package inbox
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"golang.org/x/sys/unix"
+
+	"ccpost/precheck"
+)
+
+const (
+	// maxReceipt bounds a receipt, in bytes; real ones have about 500.
+	maxReceipt = 64 << 10
+
+	// maxReplies is how many connections to a reply socket are kept at a time.
+	// A session makes one for each receipt.
+	maxReplies = 10
+
+	maxReceiptDepth = 16
+
+	// stalePause is between the two tries that tell a reply socket left behind
+	// from one whose owner has bound it and is about to listen.
+	stalePause = 5 * time.Millisecond
+)
+
+// replyName is the name of the reply socket of one sender to one target. It is
+// always the same one: the session counts its limits by this address, and a new
+// one for each message would dodge its brake on message loops. Sessions take
+// 1 to 16 hexadecimal digits and .sock.
+func replyName(uid int, from, target string) string {
+	sum := sha256.Sum256([]byte(strconv.Itoa(uid) + "\x00" + from + "\x00" + target))
+	return hex.EncodeToString(sum[:8]) + ".sock"
+}
+
+// replySocket is where a session tells what became of a message. It stands in
+// the session's own directory: elsewhere the receipt would not be sent.
+type replySocket struct {
+	fd      int
+	addr    string // as we reach it: through the held directory
+	dev     uint64
+	ino     uint64
+	replies []*reply
+}
+
+// reply is one connection to it and the line that has come so far.
+type reply struct {
+	fd   int
+	line []byte
+}
+
+var errTaken = errors.New("another process has the reply socket of this sender")
+
+// bindReply binds the reply socket in the held directory, private from the
+// first instant. What a dead process left there is removed; a live one's is
+// left alone.
+func bindReply(h *precheck.Held, name string) (*replySocket, error) {
+	addr := filepath.Join(h.DirAddr(), name)
+	if len(addr) > MaxSocketPath || len(filepath.Join(h.Dir(), name)) > MaxSocketPath {
+		return nil, unix.ENAMETOOLONG
+	}
+	r, err := listen(addr)
+	if err != unix.EADDRINUSE {
+		return r, err
+	}
+	if err := removeStale(h.DirAddr(), addr); err != nil {
+		return nil, err
+	}
+	return listen(addr)
+}
+
+func listen(addr string) (*replySocket, error) {
+	fd, err := newSocket()
+	if err != nil {
+		return nil, err
+	}
+	// On Linux the socket's file takes the mode of the socket. The umask is the
+	// process's and none of our business. Elsewhere the directory is 0700.
+	_ = unix.Fchmod(fd, 0o600)
+	r := &replySocket{fd: fd, addr: addr}
+	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: addr}); err != nil {
+		_ = unix.Close(fd)
+		return nil, err
+	}
+	var st unix.Stat_t
+	err = unix.Lstat(addr, &st)
+	if err == nil {
+		r.dev, r.ino = uint64(st.Dev), st.Ino
+		err = unix.Chmod(addr, 0o600)
+	}
+	if err == nil {
+		err = unix.Listen(fd, maxReplies)
+	}
+	if err != nil {
+		r.close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// removeStale removes a socket that two tries, a moment apart, find nobody at.
+// The lock on the directory keeps two of us from removing each other's new one.
+func removeStale(dir, addr string) error {
+	lock, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(lock) }()
+	if err := unix.Flock(lock, unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return errTaken // by one that is doing the same
+	}
+	var before, after unix.Stat_t
+	if err := unix.Lstat(addr, &before); err != nil {
+		return err
+	}
+	if before.Mode&unix.S_IFMT != unix.S_IFSOCK {
+		return errTaken // by something that isn't ours to remove
+	}
+	for i := range 2 {
+		if i > 0 {
+			time.Sleep(stalePause)
+		}
+		if !abandoned(addr) {
+			return errTaken
+		}
+	}
+	if err := unix.Lstat(addr, &after); err != nil {
+		return err
+	}
+	if before.Ino != after.Ino || before.Dev != after.Dev {
+		return errTaken
+	}
+	return unix.Unlink(addr)
+}
+
+// abandoned reports whether nobody listens at a socket.
+func abandoned(addr string) bool {
+	fd, err := newSocket()
+	if err != nil {
+		return false
+	}
+	defer func() { _ = unix.Close(fd) }()
+	return unix.Connect(fd, &unix.SockaddrUnix{Name: addr}) == unix.ECONNREFUSED
+}
+
+// close ends the connections and removes the socket, if it is still ours.
+func (r *replySocket) close() {
+	for _, c := range r.replies {
+		_ = unix.Close(c.fd)
+	}
+	var st unix.Stat_t
+	if unix.Lstat(r.addr, &st) == nil && uint64(st.Dev) == r.dev && st.Ino == r.ino {
+		_ = unix.Unlink(r.addr)
+	}
+	_ = unix.Close(r.fd)
+}
+
+// accept takes the connections that wait, as far as they are from a process
+// that trusted lets in.
+func (r *replySocket) accept(trusted func(fd int) bool) {
+	for len(r.replies) < maxReplies {
+		fd, err := acceptSocket(r.fd)
+		if err == unix.EINTR || err == unix.ECONNABORTED {
+			continue
+		}
+		if err != nil {
+			return
+		}
+		if !trusted(fd) {
+			_ = unix.Close(fd)
+			continue
+		}
+		r.replies = append(r.replies, &reply{fd: fd})
+	}
+}
+
+// read takes what has come on every connection and gives it to each whole line.
+// A connection that ended, or whose line is too long, is dropped.
+func (r *replySocket) read(line func([]byte)) {
+	kept := r.replies[:0]
+	for _, c := range r.replies {
+		if c.read(line) {
+			kept = append(kept, c)
+		} else {
+			_ = unix.Close(c.fd)
+		}
+	}
+	r.replies = kept
+}
+
+func (c *reply) read(line func([]byte)) (open bool) {
+	var buf [4096]byte
+	for {
+		n, err := unix.Read(c.fd, buf[:])
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err == unix.EAGAIN:
+			return true
+		case err != nil || n == 0:
+			if err == nil && len(c.line) > 0 {
+				line(c.line) // a last line without a newline
+			}
+			return false
+		}
+		c.line = append(c.line, buf[:n]...)
+		for {
+			i := bytes.IndexByte(c.line, '\n')
+			if i < 0 {
+				break
+			}
+			line(c.line[:i])
+			c.line = c.line[i+1:]
+		}
+		if len(c.line) > maxReceipt {
+			return false
+		}
+	}
+}
+
+// verdict is what a session said of a message.
+type verdict struct {
+	name     Name
+	reason   Reason
+	evidence string
+}
+
+// readReceipt reads one receipt (PROTOCOL.md, What becomes of it). False is a
+// line that says nothing of this message, or nothing that is known.
+func readReceipt(line []byte, msgID string) (verdict, bool) {
+	if CheckJSON(line, maxReceiptDepth) != nil {
+		return verdict{}, false
+	}
+	doc := gjson.ParseBytes(line)
+	str := func(key string) string {
+		if v := doc.Get(key); v.Type == gjson.String {
+			return v.Str
+		}
+		return ""
+	}
+	if str("type") != TypeControl || str("action") != "peer_message_status" || !about(doc, msgID) {
+		return verdict{}, false
+	}
+	v := verdict{evidence: EvidenceReceipt}
+	switch str("status") {
+	case "held":
+		v.name = Held
+	case "delivered":
+		v.name = Delivered
+	case "denied":
+		v.name = Denied
+	case "expired":
+		v.name = Expired
+		if str("status_detail") == "refused" {
+			v.name = Refused
+		}
+	case "dropped":
+		v.name, v.reason = Dropped, dropReason(str("drop_reason"))
+	default:
+		return verdict{}, false
+	}
+	return v, true
+}
+
+// about reports whether a receipt is for this message: for it alone, or, of
+// drops that are told together, among others.
+func about(doc gjson.Result, msgID string) bool {
+	if id := doc.Get("orig_msg_id"); id.Type == gjson.String && id.Str == msgID {
+		return true
+	}
+	found := false
+	if ids := doc.Get("dropped_msg_ids"); ids.IsArray() {
+		ids.ForEach(func(_, id gjson.Result) bool {
+			found = id.Type == gjson.String && id.Str == msgID
+			return !found
+		})
+	}
+	return found
+}
+
+// dropReason takes the session's word if it is one.
+func dropReason(s string) Reason {
+	for _, c := range []byte(s) {
+		if !('a' <= c && c <= 'z' || c == '-' || c == '_') {
+			return ""
+		}
+	}
+	return Reason(s[:min(len(s), 32)])
+}

@@ -1,0 +1,175 @@
+package inbox
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"ccpost/precheck"
+)
+
+const (
+	// maxRow bounds one transcript row, in bytes: a message's own row has its
+	// content, escaped; longer rows are others' and are passed over.
+	maxRow = 8 << 20
+
+	// readChunk is how much of a transcript is read at a time.
+	readChunk = 64 << 10
+
+	maxRowDepth = 64
+)
+
+// transcript watches a session's transcript for the row that says that it took
+// the message: only what is appended after the watch began, and only whole rows.
+// Whatever makes it unsure (a file that shrinks, can't be read, is not ours)
+// ends the watch: no row, no claim.
+type transcript struct {
+	path      string // where it is or will appear
+	sessionID string
+	content   string
+	file      *os.File
+	offset    int64
+	row       []byte // the beginning of a row whose end isn't written yet
+	skipping  bool   // the row is too long to be ours
+	off       bool
+	options   precheck.FileOptions
+}
+
+// watchTranscript notes how far a transcript is written, and watches it from
+// there on. projects is <config dir>/projects; the folder in it is the one that
+// cwd gives, else, listed once, the one that has the file.
+func watchTranscript(projects, cwd, sessionID, content string, uid *int) *transcript {
+	t := &transcript{sessionID: sessionID, content: content, options: precheck.FileOptions{UID: uid, Forbid: 0o022}}
+	name := sessionID + ".jsonl"
+	t.path = filepath.Join(projects, projectFolder(cwd), name)
+	if t.open(io.SeekEnd); t.file != nil || t.off {
+		return t
+	}
+	folders, _ := os.ReadDir(projects)
+	expected := t.path
+	for _, d := range folders {
+		t.path = filepath.Join(projects, d.Name(), name)
+		if t.open(io.SeekEnd); t.file != nil || t.off {
+			return t
+		}
+	}
+	t.path = expected // it may be written later, and then is ours from its start
+	return t
+}
+
+// projectFolder is how a session names its project's folder: every character of
+// its directory but letters and digits made a hyphen.
+func projectFolder(cwd string) string {
+	return strings.Map(func(r rune) rune {
+		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' {
+			return r
+		}
+		return '-'
+	}, cwd)
+}
+
+// open opens the file, if it is there, at its start or its end.
+func (t *transcript) open(whence int) {
+	f, err := precheck.OpenFile(t.path, t.options)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err == nil {
+		t.offset, err = f.Seek(0, whence)
+	}
+	if err != nil {
+		t.off = true
+		return
+	}
+	t.file = f
+}
+
+// took reads what was appended and reports whether our row was in it.
+func (t *transcript) took() bool {
+	if t.off {
+		return false
+	}
+	if t.file == nil {
+		if t.open(io.SeekStart); t.file == nil {
+			return false
+		}
+	}
+	info, err := t.file.Stat()
+	if err != nil || info.Size() < t.offset {
+		t.off = true
+		return false
+	}
+	for t.offset < info.Size() {
+		chunk := make([]byte, min(readChunk, info.Size()-t.offset))
+		n, err := t.file.ReadAt(chunk, t.offset)
+		t.offset += int64(n)
+		if t.feed(chunk[:n]) {
+			return true
+		}
+		if err != nil && err != io.EOF || n == 0 {
+			t.off = n == 0 || err != io.EOF
+			return false
+		}
+	}
+	return false
+}
+
+// feed takes the next bytes and reports whether they end our row.
+func (t *transcript) feed(b []byte) bool {
+	for len(b) > 0 {
+		end := bytes.IndexByte(b, '\n')
+		part := b
+		if end >= 0 {
+			part = b[:end]
+		}
+		if len(t.row)+len(part) > maxRow {
+			t.skipping, t.row = true, nil
+		}
+		if !t.skipping {
+			t.row = append(t.row, part...)
+		}
+		if end < 0 {
+			return false
+		}
+		ours := !t.skipping && t.ours(t.row)
+		t.row, t.skipping, b = t.row[:0], false, b[end+1:]
+		if ours {
+			return true
+		}
+	}
+	return false
+}
+
+// ours reports whether a row is the one that a taken message leaves
+// (PROTOCOL.md, What becomes of it): its own fields say so, not text in them.
+func (t *transcript) ours(row []byte) bool {
+	if !bytes.Contains(row, []byte(`"enqueue"`)) || CheckJSON(row, maxRowDepth) != nil {
+		return false
+	}
+	want := map[string]string{"type": "queue-operation", "operation": "enqueue", "sessionId": t.sessionID, "content": t.content}
+	matched := 0
+	gjson.ParseBytes(row).ForEach(func(k, v gjson.Result) bool {
+		w, ok := want[k.String()]
+		if ok && (v.Type != gjson.String || v.Str != w) {
+			return false
+		}
+		if ok {
+			matched++
+			delete(want, k.String()) // a key that stands twice counts once
+		}
+		return true
+	})
+	return matched == 4
+}
+
+func (t *transcript) close() {
+	if t.file != nil {
+		_ = t.file.Close()
+	}
+}
