@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -46,7 +47,7 @@ type reported struct {
 // reports runs the program with --json and reads what it printed, one object a line.
 func reports(t testing.TB, env []string, args ...string) ([]reported, ended) {
 	t.Helper()
-	e := ccpost(t, env, "", append([]string{args[0], "--json"}, args[1:]...)...)
+	e := inProcess(t, env, append([]string{args[0], "--json"}, args[1:]...)...)
 	if part, found := leak(e.stdout+e.stderr, envToken, keyToken); found {
 		t.Errorf("it printed %q of a token: %v", part, e)
 	}
@@ -65,6 +66,20 @@ func reports(t testing.TB, env []string, args ...string) ([]reported, ended) {
 		t.Fatalf("it printed nothing: %v", e)
 	}
 	return out, e
+}
+
+// inProcess runs the program in this process: there are many of these runs, and
+// under the race detector a process of their own takes its time.
+func inProcess(t testing.TB, env []string, args ...string) ended {
+	t.Helper()
+	stdin, err := os.Open(os.DevNull)
+	do(t, err)
+	defer stdin.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var stdout, stderr strings.Builder
+	code := run(ctx, args, stdin, &stdout, &stderr, env)
+	return ended{code, stdout.String(), stderr.String()}
 }
 
 // place is where a stand-in session of this process lives.
@@ -315,6 +330,13 @@ func TestCheckAgreesWithSend(t *testing.T) {
 			return with(env, "CLAUDE_CODE_MESSAGING_SOCKET="+p.sockets+"/1.sock", "CLAUDE_CODE_SESSION_ID=0a0b0c0d-0000-4000-8000-000000000000", "CLAUDE_PID=1"), nil
 		}, own, inbox.SocketMissing, "", false},
 
+		// Another's inbox is gone: that is no reason to post to oneself.
+		{"another one's inbox is gone", func(t *testing.T, p place, env []string) ([]string, []string) {
+			pid := alive(t)
+			register(t, p.config, pid, filepath.Join(p.sockets, strconv.Itoa(pid)+".sock"), "other-one")
+			return with(env, p.s.Environ()...), []string{"--to", "other-one"}
+		}, own, inbox.SocketMissing, "", false},
+
 		// WANTED: check doesn't bless what send refuses.
 		{"switched off", func(t *testing.T, p place, env []string) ([]string, []string) {
 			return append(env, "CCPOST=0"), nil
@@ -458,12 +480,12 @@ func TestNothingConnectsUnasked(t *testing.T) {
 		{"check", "--to", "same-id-twice"}, {"check", "--all"}, {"check", "--to", "same-id"},
 		{"send", "--dry-run", "--to", "same-id-twice", "x"}, {"send", "--dry-run", "--all", "x"},
 	} {
-		ccpost(t, outside, "", args...)
+		inProcess(t, outside, args...)
 		untouched(strings.Join(args, " "))
 	}
 	for _, env := range [][]string{inside, twice} {
 		for _, args := range [][]string{{"check"}, {"check", "--to", "self"}, {"send", "--dry-run", "x"}, {"list"}} {
-			ccpost(t, env, "", args...)
+			inProcess(t, env, args...)
 			untouched(strings.Join(args, " ") + " inside")
 		}
 		ccpost(t, env, `{"hook_event_name":"Notification","session_id":"other-id","message":"x"}`, "hook", "--dry-run")
@@ -585,6 +607,24 @@ func TestConfirmed(t *testing.T) {
 			t.Errorf("%v", e)
 		}
 	})
+	t.Run("late", func(t *testing.T) {
+		// A session's record shows it some milliseconds after the line was read.
+		p := settle(t, golden.Config{Name: "old", Headless: true})
+		shown := make(chan error, 1)
+		go func() {
+			for len(p.s.Lines()) < 2 {
+				time.Sleep(time.Millisecond)
+			}
+			time.Sleep(30 * time.Millisecond)
+			was, err := os.ReadFile(p.file())
+			shown <- errors.Join(err, os.WriteFile(p.file(), []byte(strings.Replace(string(was), `"name":"old"`, `"name":"new"`, 1)), 0o600))
+		}()
+		r, e := reports(t, environ(t, "CLAUDE_CONFIG_DIR="+p.config), "rename", "--to", "id:"+p.id, "new")
+		do(t, <-shown)
+		if len(r) != 1 || r[0].Confirmed == nil || !*r[0].Confirmed {
+			t.Errorf("%v", e)
+		}
+	})
 	t.Run("by its old name", func(t *testing.T) {
 		// WANTED: that the name changes is what was asked for, and not session-changed.
 		p := settle(t, golden.Config{Name: "before"})
@@ -625,7 +665,7 @@ func TestListMany(t *testing.T) {
 		write(t, filepath.Join(other, "sessions", strconv.Itoa(pid)+".json"), fmt.Sprintf(`{"pid":%d,"sessionId":"dead-%d","name":"dead %d"}`, pid, i, i), 0o644)
 	}
 	env := environ(t)
-	e := ccpost(t, env, "", "list", "--config-dir", other, "--config-dir", p.config)
+	e := inProcess(t, env, "list", "--config-dir", other, "--config-dir", p.config)
 	if lines := strings.Split(e.stdout, "\n"); e.code != 0 || e.stderr != "" || len(lines) != 3 || !strings.HasPrefix(lines[1], "own ") {
 		t.Errorf("%v", e)
 	}
@@ -638,7 +678,7 @@ func TestListMany(t *testing.T) {
 		Detail, Dir string
 		Socket      string
 	}
-	e = ccpost(t, env, "", "list", "--json", "--verbose", "--config-dir", other, "--config-dir", p.config)
+	e = inProcess(t, env, "list", "--json", "--verbose", "--config-dir", other, "--config-dir", p.config)
 	if err := json.Unmarshal([]byte(e.stdout), &rows); err != nil || len(rows) != 1001 || e.code != 0 || e.stderr != "" {
 		t.Fatalf("%v, %d rows, exit %d, %s", err, len(rows), e.code, e.stderr)
 	}
@@ -671,7 +711,7 @@ func TestListBesideBadOnes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			write(t, path, content, 0o644)
 			for _, args := range [][]string{{"list", "--json"}, {"list", "--json", "--verbose"}} {
-				e := ccpost(t, env, "", args...)
+				e := inProcess(t, env, args...)
 				var rows []struct {
 					PID  int
 					Name string
@@ -689,13 +729,16 @@ func TestListBesideBadOnes(t *testing.T) {
 				}
 			}
 			for _, args := range [][]string{{"list"}, {"list", "--verbose"}} {
-				e := ccpost(t, env, "", args...)
+				e := inProcess(t, env, args...)
 				lines := strings.Split(strings.TrimSuffix(e.stdout, "\n"), "\n")
 				if len(lines) < 2 || len(lines) > 3 {
 					t.Errorf("%q", lines)
 				}
 				head := strings.Index(lines[0], " PID ")
 				for _, line := range lines[1:] {
+					if len(args) == 1 && textWidth(line) > 250 {
+						t.Errorf("%d columns: %q", textWidth(line), line)
+					}
 					if strings.ContainsAny(line, "\x1b\x07\x00\r\t\u009b") {
 						t.Errorf("%q", line)
 					}

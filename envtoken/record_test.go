@@ -232,7 +232,7 @@ func TestCurrent(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
 			pid, _ := w.session(nil)
-			asked := map[string]string{"name": fmt.Sprint("s", pid), "id": fmt.Sprintf("%08d", pid), "pid": fmt.Sprint("pid:", pid), "dir": "dir:" + w.root, "uds": "uds:" + w.socket(pid)}
+			asked := map[string]string{"name": fmt.Sprint("s", pid), "name:": fmt.Sprint("name:s", pid), "id": fmt.Sprintf("%08d", pid), "pid": fmt.Sprint("pid:", pid), "dir": "dir:" + w.root, "uds": "uds:" + w.socket(pid)}
 			targets := map[string]inbox.Target{}
 			for kind, who := range asked {
 				m, err := w.finder().Find(t.Context(), who, false)
@@ -244,7 +244,7 @@ func TestCurrent(t *testing.T) {
 			w.check(c.change(w, pid))
 			for kind, target := range targets {
 				want := c.byID
-				if kind == "name" {
+				if strings.HasPrefix(kind, "name") {
 					want = c.byName
 				}
 				id, err := target.Current()

@@ -150,7 +150,11 @@ func startOf(pid int) string {
 // put writes a file of the registry with exactly this mode.
 func (w world) put(path, content string, mode os.FileMode) {
 	w.t.Helper()
-	w.check(os.WriteFile(path, []byte(content), 0o600))
+	// In place, so that the file stays the same one, unless it is read-only.
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		w.check(os.Remove(path))
+		w.check(os.WriteFile(path, []byte(content), 0o600))
+	}
 	w.check(os.Chmod(path, mode))
 }
 

@@ -34,7 +34,7 @@ func newTown(t testing.TB) town { return town{newWorld(t), map[string]int{}, map
 // who gives the sessions that WHO means, or the outcome.
 func (w town) who(f *Finder, who string, all bool) string {
 	find := f.Find
-	if who == "" {
+	if who == "" && all {
 		find = func(ctx context.Context, _ string, _ bool) ([]Match, error) { return f.Everyone(ctx) }
 	}
 	matches, err := find(w.t.Context(), who, all)

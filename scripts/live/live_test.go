@@ -4,6 +4,7 @@ package live
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -13,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	_ "ccpost/golden/update"
 	"ccpost/scripts/messagesapi"
@@ -55,12 +58,12 @@ var buildOnce = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// From outside a session, as cron and CI do: nothing but HOME in the environment.
+// From outside a session, with no more than another HOME in the environment.
 func TestSendFromOutside(t *testing.T) {
 	a := start(t, "worker-a", nil, nil)
-	out := send(t, a, "ci", "the build is red")
-	if !strings.HasPrefix(out, "sent-no-receipt") {
-		t.Errorf("send printed %q, want a line that begins with sent-no-receipt", out)
+	r := a.runAt(t, shortDir(t), "send", "--to", a.socket, "--config-dir", a.configDir, "--as", "ci", "the build is red")
+	if r.exit != 0 || !strings.HasPrefix(r.stdout, "sent-no-receipt") {
+		t.Errorf("send ends with %+v, want exit 0 and a line that begins with sent-no-receipt", r)
 	}
 	a.awaitPost(t, "ci", "the build is red")
 }
@@ -113,38 +116,98 @@ func TestStopHookLeavesItsOwnSessionAlone(t *testing.T) {
 	if exit := a.awaitFile(t, "hook.exit"); exit != "0\n" {
 		t.Errorf("the hook exits %q, want 0", exit)
 	}
-	said, err := os.ReadFile(filepath.Join(a.home, "hook.err"))
+	said, err := os.ReadFile(filepath.Join(a.dir, "hook.err"))
 	if err != nil || strings.Count(string(said), "\n") != 1 {
 		t.Errorf("the hook says %q, want one line", said)
 	}
 
 	// A session takes its messages in their order: what the hook had posted would
 	// be before this one.
-	send(t, a, "ci", "after the hook")
+	a.send(t, a.socket, "ci", "after the hook")
 	after := a.awaitPost(t, "ci", "after the hook")
-	if all := after.AllText(); strings.Contains(all, "looped") {
-		t.Errorf("the Stop hook posted into its own session; the model was given:\n%s", all)
+	if diff := cmp.Diff([]string{"after the hook"}, posts(after)); diff != "" {
+		t.Errorf("the Stop hook posted into its own session (-want +got):\n%s", diff)
 	}
 }
 
-// send runs `ccpost send` from outside into s and returns what it printed.
-func send(t *testing.T, s *session, as, message string) string {
+// result is how one run of ccpost ended.
+type result struct {
+	stdout, stderr string
+	exit           int
+}
+
+// run runs ccpost as cron would, with nothing but HOME, and this one, in its
+// environment. No session's token may come out of it.
+func (h *home) run(t *testing.T, args ...string) result {
 	t.Helper()
-	cmd := exec.Command(ccpost(t), "send", "--to", s.socket, "--config-dir", s.configDir, "--as", as, message)
-	cmd.Env = []string{"HOME=" + shortDir(t)}
-	out, err := cmd.Output()
-	var exit *exec.ExitError
-	var stderr []byte
-	if errors.As(err, &exit) {
-		stderr = exit.Stderr
+	return h.runAt(t, h.dir, args...)
+}
+
+func (h *home) runAt(t *testing.T, dir string, args ...string) result {
+	t.Helper()
+	cmd := exec.Command(ccpost(t), args...)
+	cmd.Env = []string{"HOME=" + dir}
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
 	}
-	if both := string(out) + string(stderr); strings.Contains(both, s.token) {
-		t.Fatal("send printed the session's token")
+	r := result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+	for _, s := range h.sessions {
+		if s.token != "" && strings.Contains(r.stdout+r.stderr, s.token) {
+			t.Fatalf("ccpost %s printed a session's token", args[0])
+		}
 	}
-	if err != nil {
-		t.Fatalf("send: %v\n%s%s", err, out, stderr)
+	return r
+}
+
+// report is what these tests look at in the object that --json prints.
+type report struct {
+	Outcome   string
+	Exit      int
+	Sent      bool
+	PID       int
+	Confirmed bool
+	Matches   []struct{ PID int }
+	Detail    string
+}
+
+// report reads the one object; its exit code is the process's.
+func (r result) report(t *testing.T) (out report) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(r.stdout), &out); err != nil || out.Exit != r.exit {
+		t.Fatalf("exit %d with %q and %q on standard error: %v", r.exit, r.stdout, r.stderr, err)
 	}
-	return string(out)
+	return out
+}
+
+// listed is one session of `ccpost list --json`.
+type listed struct {
+	Name, Status, Version, Tmux, Dir, Socket, Inbox string
+
+	PID       int
+	SessionID string `json:"session_id"`
+	ConfigDir string `json:"config_dir"`
+}
+
+func (h *home) list(t *testing.T, more ...string) (out []listed) {
+	t.Helper()
+	r := h.run(t, append([]string{"list", "--json"}, more...)...)
+	if err := json.Unmarshal([]byte(r.stdout), &out); err != nil || r.exit != 0 {
+		t.Fatalf("list: exit %d with %q and %q on standard error: %v", r.exit, r.stdout, r.stderr, err)
+	}
+	return out
+}
+
+// send posts one message that must be read, and returns what ccpost printed.
+func (h *home) send(t *testing.T, to, as, message string, more ...string) string {
+	t.Helper()
+	r := h.run(t, append([]string{"send", "--to", to, "--as", as, message}, more...)...)
+	if r.exit != 0 {
+		t.Fatalf("send --to %s: exit %d\n%s%s", to, r.exit, r.stdout, r.stderr)
+	}
+	return r.stdout
 }
 
 // awaitPost waits until the model is given a message that holds text, under the
@@ -166,4 +229,17 @@ func (s *session) awaitPost(t *testing.T, from, text string) messagesapi.Request
 		t.Fatalf("session %s: the model was not given %q behind %q: %v", s.name, text, opening, err)
 	}
 	return got
+}
+
+// posts returns the bodies of the messages that the model was given so far.
+func posts(r messagesapi.Request) (bodies []string) {
+	for behind, found := r.AllText(), true; ; {
+		if _, behind, found = strings.Cut(behind, "<cross-session-message "); !found {
+			return bodies
+		}
+		var body string
+		_, behind, _ = strings.Cut(behind, ">\n")
+		body, behind, _ = strings.Cut(behind, "\n</cross-session-message>")
+		bodies = append(bodies, body)
+	}
 }
