@@ -62,8 +62,8 @@ var buildOnce = sync.OnceValues(func() (string, error) {
 func TestSendFromOutside(t *testing.T) {
 	a := start(t, "worker-a", nil, nil)
 	r := a.runAt(t, shortDir(t), "send", "--to", a.socket, "--config-dir", a.configDir, "--as", "ci", "the build is red")
-	if r.exit != 0 || !strings.HasPrefix(r.stdout, "sent-no-receipt") {
-		t.Errorf("send ends with %+v, want exit 0 and a line that begins with sent-no-receipt", r)
+	if r.exit != 0 || !strings.HasPrefix(r.stdout, "queued") {
+		t.Errorf("send ends with %+v, want exit 0 and a line that begins with queued", r)
 	}
 	a.awaitPost(t, "ci", "the build is red")
 }
