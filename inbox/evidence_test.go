@@ -167,17 +167,23 @@ func TestReceipts(t *testing.T) {
 		}, short, inbox.SentNoReceipt, ""},
 		{"a line without end", func(p *peer) { p.receipt(strings.Repeat("x", 100<<10)); p.receipt(p.status("denied", "")) }, long, inbox.Denied, ""},
 		{"ten at once, one of them right", func(p *peer) {
-			var wg sync.WaitGroup
-			for i := range 10 {
-				wg.Go(func() {
-					if i == 7 {
-						p.receipt(p.status("denied", ""))
-					} else {
-						p.receipt("{}\n")
-					}
-				})
+			var conns []net.Conn // all there before the right one says its word
+			for range 10 {
+				c, err := net.Dial("unix", strings.TrimPrefix(p.frame.From, "uds:"))
+				if err != nil {
+					p.t.Error(err)
+					return
+				}
+				defer c.Close()
+				conns = append(conns, c)
 			}
-			wg.Wait()
+			for i, c := range conns {
+				said := "{}\n"
+				if i == 7 {
+					said = p.status("denied", "")
+				}
+				_, _ = c.Write([]byte(said))
+			}
 		}, long, inbox.Denied, ""},
 		{"later than the wait, before it closes", func(p *peer) {
 			buf := make([]byte, 1)
