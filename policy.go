@@ -113,8 +113,10 @@ func sourceText(src *envtoken.Source) string {
 	switch {
 	case src.Scope == envtoken.Flag:
 		return "can't be seen from here"
+	case src.Err != nil && src.Scope == envtoken.Managed:
+		return "can't be read, and may keep Claude Code from starting: " + src.Err.Error()
 	case src.Err != nil:
-		return "can't be read here, so what it sets isn't known: " + src.Err.Error()
+		return "can't be read, and so counts as absent: " + src.Err.Error()
 	case src.Missing:
 		return "absent"
 	case src.Unknown != "":

@@ -63,7 +63,7 @@ func TestPolicyShow(t *testing.T) {
 		"project/.claude/settings.unread.json": `{"crossSessionInbound":"refuse"}`,
 	})
 	want := `crossSessionInbound for a session started in /project; the first value counts, project and local only where stricter:
-  managed  /managed/managed-settings.d/40.json: can't be read here, so what it sets isn't known: not JSON
+  managed  /managed/managed-settings.d/40.json: can't be read, and may keep Claude Code from starting: not JSON
   managed  /managed/managed-settings.d/30.json: unset
   managed  /managed/managed-settings.d/20.json: accept; doesn't count
   managed  /managed/managed-settings.json: "yes", which is none of accept, hold, refuse and counts as refuse; doesn't count
@@ -101,7 +101,7 @@ func TestPolicyShowJSON(t *testing.T) {
 			{envtoken.Managed, at("managed/managed-settings.json"), "set", envtoken.Refuse, "refuse", true},
 			{envtoken.Flag, "", "unseen", "", "can't be seen from here", false},
 			{envtoken.User, at("config/settings.json"), "unset", "", "unset", false},
-			{envtoken.Project, at("project/.claude/settings.json"), "unreadable", "", "can't be read here, so what it sets isn't known: not a JSON object", false},
+			{envtoken.Project, at("project/.claude/settings.json"), "unreadable", "", "can't be read, and so counts as absent: not a JSON object", false},
 			{envtoken.Local, at("project/.claude/settings.local.json"), "absent", "", "absent", false},
 		},
 	}

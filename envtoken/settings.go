@@ -24,9 +24,9 @@ import (
 // settingsKey is the one setting that this package reads and edits.
 const settingsKey = "crossSessionInbound"
 
-// maxSettings bounds a settings file, in bytes. Real ones have a few thousand;
-// one with every permission that a user ever granted may have some hundred.
-const maxSettings = 4 << 20
+// maxSettings bounds a settings file, in bytes: one that is larger counts as no
+// file to Claude Code either (PROTOCOL.md, The settings behind it).
+const maxSettings = 2 << 20
 
 // Inbound is a value of crossSessionInbound: what a session does with the
 // messages of other processes (PROTOCOL.md, The settings behind it).
@@ -76,7 +76,7 @@ type Source struct {
 	Value   Inbound // as it counts; Unset where it isn't set
 	Unknown string  // what is written there, where that is none of the values
 	Missing bool    // there is no such file
-	Err     error   // why it can't be read here; what it sets isn't known then
+	Err     error   // why it can't be read, and so sets nothing
 
 	revision string
 }

@@ -137,7 +137,7 @@ func TestPolicyUnreadable(t *testing.T) {
 		{"directory", func(path string) error { return os.Mkdir(path, 0o700) }, "not a regular file"},
 		{"device", func(path string) error { return os.Symlink("/dev/null", path) }, "not a regular file"},
 		{"loop", func(path string) error { return os.Symlink(path, path) }, "too many levels of symbolic links"},
-		{"huge", func(path string) error { return write(sets("refuse") + strings.Repeat(" ", maxSettings))(path) }, "more than 4194304 bytes"},
+		{"huge", func(path string) error { return write(sets("refuse") + strings.Repeat(" ", maxSettings))(path) }, "more than 2097152 bytes"},
 		{"empty", write(""), "not JSON"},
 		{"half written", write(sets("refuse")[:20]), "not JSON"},
 		{"comment", write("{\n// why\n\"crossSessionInbound\":\"refuse\"}"), "not JSON"},
