@@ -104,8 +104,9 @@ func TestHookGrammar(t *testing.T) {
 		"--priority=now":                    true,
 		"--priority|now|--priority|next":    true,
 		"--config-dir|/a,b|--config-dir=/c": true,
-		"--dry-run|--if-present|--verbose|--allow-self|--best-effort": true,
-		"--if-present|--to|x|--verbose|--timeout|2s":                  true,
+		"--snippet|Stop|--all":              true,
+		"--dry-run|--if-present|--verbose|--allow-self|--allow-chain|--best-effort": true,
+		"--if-present|--to|x|--verbose|--timeout|2s":                                true,
 
 		"-v":                false, // kong's to take
 		"--dry-run=true":    false,
@@ -155,5 +156,37 @@ func TestHookGrammar(t *testing.T) {
 				t.Errorf("%q: kong's is -, its own reader's +\n%s", args, diff)
 			}
 		}
+	}
+}
+
+// What --snippet prints is the command line that it was given.
+func TestSnippetCarriesEveryFlag(t *testing.T) {
+	t.Parallel()
+	given := map[string]string{"to": "a, b", "as": "the linter", "text": "{x|-y}", "timeout": "2s", "wait": "0s",
+		"priority": "later", "config-dir": "/a b"}
+	var want hookCmd
+	values, switches := want.flagTable()
+	var args []string
+	for flag := range values {
+		if flag == "snippet" {
+			continue
+		}
+		if given[flag] == "" {
+			t.Errorf("no value to try --%s with", flag)
+		}
+		args = append(args, "--"+flag, given[flag])
+	}
+	for flag := range switches {
+		args = append(args, "--"+flag)
+	}
+	if !want.read(append(args, "--to=other")) {
+		t.Fatalf("%q is refused", args)
+	}
+	var got hookCmd
+	if carried := want.args(); carried[0] != "hook" || !got.read(carried[1:]) {
+		t.Fatalf("%q is refused", carried)
+	}
+	if diff := cmp.Diff(want, got, cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
+		t.Errorf("given is -, carried +\n%s", diff)
 	}
 }

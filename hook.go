@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"sync"
 	"syscall"
@@ -25,7 +26,10 @@ type hookCmd struct {
 	posting
 	Text       string `placeholder:"TEMPLATE" help:"The message, with fields of the event in braces: {tool_name}, {tool_input.file_path|none}, {{ for a brace."`
 	AllowSelf  bool   `help:"Post also where the message goes to the session that the event is from, and could go round for ever."`
+	AllowChain bool   `help:"Post also from a turn that a message from another process started, and could go back and forth for ever."`
 	BestEffort bool   `help:"Exit 0 whatever happens, after the one line."`
+
+	Snippet *string `placeholder:"EVENT" help:"Print the entry for settings.json that runs this hook, with the other flags given here, at EVENT. Nothing is read, edited or posted."`
 }
 
 // flagTable says where hook's flags go. It is a table beside kong's grammar
@@ -61,12 +65,14 @@ func (c *hookCmd) flagTable() (values map[string]func(string) error, switches ma
 				return nil
 			},
 			"config-dir": add(&c.ConfigDir),
+			"snippet":    func(s string) error { c.Snippet = &s; return nil },
 		}, map[string]*bool{
 			"all":         &c.All,
 			"dry-run":     &c.DryRun,
 			"if-present":  &c.IfPresent,
 			"verbose":     &c.Verbose,
 			"allow-self":  &c.AllowSelf,
+			"allow-chain": &c.AllowChain,
 			"best-effort": &c.BestEffort,
 		}
 }
@@ -101,6 +107,9 @@ func (c *hookCmd) read(args []string) bool {
 }
 
 func (c *hookCmd) run(a *app) (code int) {
+	if c.Snippet != nil {
+		return c.snippet(a)
+	}
 	// Standard output can become the model's context.
 	a.ui.out = a.ui.err
 	a.ui.quiet, a.ui.verbose = !c.DryRun, c.Verbose
@@ -131,6 +140,12 @@ func (c *hookCmd) fire(a *app, ctx context.Context) int {
 	// To itself, and nowhere else, it is guarded also where no inbox is there.
 	if why, skip := guard(len(c.To) == 0 && !c.All); skip {
 		return a.ui.skip(inbox.Target{}, why)
+	}
+	if !c.AllowChain {
+		why, skip := ev.Chain(func() (*os.File, error) { return inbox.OpenTranscript(ev.TranscriptPath) })
+		if skip {
+			return a.ui.skip(inbox.Target{}, why)
+		}
 	}
 	text := ev.Text()
 	if c.Text != "" {

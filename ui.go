@@ -184,10 +184,16 @@ func (u ui) warn(text string) { u.line(u.err, "ccpost: "+text) }
 // say writes one line to standard output.
 func (u ui) say(text string) { u.line(u.out, text) }
 
-func (u ui) object(v any) {
+func (u ui) object(v any) { u.encode(v, "") }
+
+// indented writes an object for a person to paste.
+func (u ui) indented(v any) { u.encode(v, "  ") }
+
+func (u ui) encode(v any, indent string) {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
+	enc.SetIndent("", indent)
 	if err := enc.Encode(v); err == nil {
 		_, _ = io.WriteString(u.out, u.scrub(b.String())) // JSON is printable
 	}

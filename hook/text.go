@@ -18,6 +18,8 @@ type rule struct {
 	facts []fact // what the default text says, in this order
 	loop  string // why it must not be posted to its own session, see Event.Guard
 	only  string // notification_type that loop is limited to
+
+	between bool // it comes between turns, whose messages it can't answer
 }
 
 // fact is a field that the default text may show. Only fields that a person
@@ -29,8 +31,8 @@ type fact struct {
 	line bool // its first line only
 }
 
-// rules holds every event with something special; any other event,
-// documented or not, is told by its name and directory.
+// rules holds every event that is known. Any other is told by its name and
+// directory, as are those here without facts.
 var rules = []rule{
 	{
 		event: "Stop",
@@ -76,16 +78,50 @@ var rules = []rule{
 	{
 		event: "SessionEnd",
 		loop:  "the session is ending and would not read the message",
+
+		between: true,
 	},
+	{
+		event:   "SessionStart",
+		between: true,
+	},
+	{event: "PreToolUse"},
+	{event: "PostToolUse"},
+	{event: "PostToolBatch"},
+	{event: "PermissionRequest"},
+	{event: "PermissionDenied"},
+	{event: "TaskCreated"},
+	{event: "SubagentStart"},
+	{event: "PreCompact"},
+	{event: "PostCompact"},
+	{event: "CwdChanged"},
+	{event: "DirectoryAdded"},
+	{event: "ConfigChange"},
+	{event: "WorktreeCreate"},
+	{event: "WorktreeRemove"},
+	{event: "Elicitation"},
+	{event: "ElicitationResult"},
 }
 
 func (e Event) rule() rule {
+	r, _ := ruleOf(e.Name)
+	return r
+}
+
+func ruleOf(event string) (r rule, known bool) {
 	for _, r := range rules {
-		if r.event == e.Name {
-			return r
+		if r.event == event {
+			return r, true
 		}
 	}
-	return rule{}
+	return rule{}, false
+}
+
+// Known reports whether an event is among those that are documented or were
+// captured. New ones appear every few weeks.
+func Known(event string) bool {
+	_, known := ruleOf(event)
+	return known
 }
 
 // Text is the default text: the event and the directory's name, which the

@@ -38,14 +38,22 @@ type transcript struct {
 	row       []byte // the beginning of a row whose end isn't written yet
 	skipping  bool   // the row is too long to be ours
 	off       bool
-	options   precheck.FileOptions
+	uid       *int
+}
+
+// OpenTranscript opens a session's transcript: a regular file of the user's own
+// that nobody else can write. Its errors are a *precheck.Error or the system's.
+func OpenTranscript(path string) (*os.File, error) { return openTranscript(path, nil) }
+
+func openTranscript(path string, uid *int) (*os.File, error) {
+	return precheck.OpenFile(path, precheck.FileOptions{UID: uid, Forbid: 0o022})
 }
 
 // watchTranscript notes how far a transcript is written, and watches it from
 // there on. projects is <config dir>/projects; the folder in it is the one that
 // cwd gives, else, listed once, the one that has the file.
 func watchTranscript(projects, cwd, sessionID, content string, uid *int) *transcript {
-	t := &transcript{sessionID: sessionID, content: content, options: precheck.FileOptions{UID: uid, Forbid: 0o022}}
+	t := &transcript{sessionID: sessionID, content: content, uid: uid}
 	name := sessionID + ".jsonl"
 	t.path = filepath.Join(projects, projectFolder(cwd), name)
 	if t.open(io.SeekEnd); t.file != nil || t.off {
@@ -76,7 +84,7 @@ func projectFolder(cwd string) string {
 
 // open opens the file, if it is there, at its start or its end.
 func (t *transcript) open(whence int) {
-	f, err := precheck.OpenFile(t.path, t.options)
+	f, err := openTranscript(t.path, t.uid)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}

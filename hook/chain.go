@@ -1,0 +1,134 @@
+package hook
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+const (
+	// maxSearch is how far back in a transcript a turn's beginning is looked
+	// for, in bytes.
+	maxSearch = 1 << 20
+
+	// searchStep is how much of it is read at a time. Most turns began there.
+	searchStep = 64 << 10
+)
+
+const chained = " comes from a turn that a message from another process started, so two such hooks would answer each other without end; lift this guard with --allow-chain"
+
+// Chain says whether this event must not become a message to any session,
+// because its turn was started by one, and why. A message from another session
+// (its SendMessage) is none of those: who asked for the work gets its report.
+//
+// transcript opens the file at TranscriptPath, and is called only where the
+// answer is in there. A transcript that can't be read, or in which the turn's
+// beginning isn't found, lifts the guard.
+func (e Event) Chain(transcript func() (*os.File, error)) (reason string, skip bool) {
+	switch {
+	case e.rule().between:
+		return "", false
+	case e.Name == "UserPromptSubmit": // the turn's row isn't written yet
+		skip = posted(e.str("prompt"))
+	case e.TranscriptPath != "":
+		f, err := transcript()
+		if err != nil {
+			return "", false
+		}
+		defer f.Close()
+		info, err := f.Stat()
+		skip = err == nil && e.postedTurn(f, info.Size())
+	}
+	if skip {
+		reason = e.Name + chained
+	}
+	return reason, skip
+}
+
+// posted reports whether a prompt is a message that no session sent.
+func posted(prompt string) bool {
+	attributes, ok := strings.CutPrefix(prompt, "<cross-session-message")
+	if !ok {
+		return false
+	}
+	attributes, _, _ = strings.Cut(attributes, ">")
+	_, from, _ := strings.Cut(attributes, ` from="`)
+	from, _, _ = strings.Cut(from, `"`)
+	return !sessionOwn(from)
+}
+
+// sessionOwn reports whether an address is the socket of a session, which is
+// named by its pid. Those of posters have 16 hexadecimal digits or no number.
+func sessionOwn(address string) bool {
+	pid, ok := strings.CutSuffix(path.Base(address), ".sock")
+	const most = 10 // digits of the largest pid on any system
+	return ok && strings.HasPrefix(address, "uds:/") && pid != "" && len(pid) <= most && strings.Trim(pid, "0123456789") == ""
+}
+
+// postedTurn searches a transcript backwards for the row that began the event's
+// turn.
+func (e Event) postedTurn(transcript io.ReaderAt, size int64) bool {
+	room := int(min(size, maxSearch))
+	buf := make([]byte, room) // filled from its end; most of it is never touched
+	offset := size - int64(room)
+	for begin, end := room, room; begin > 0; {
+		step := min(searchStep, begin)
+		begin -= step
+		if _, err := transcript.ReadAt(buf[begin:begin+step], offset+int64(begin)); err != nil {
+			return false
+		}
+		rows := buf[begin:end]
+		if begin > 0 || offset > 0 {
+			// The first row's beginning isn't read yet: it belongs to the next step.
+			cut := bytes.IndexByte(rows, '\n') + 1
+			rows, end = rows[cut:], begin+cut
+		}
+		if posted, found := e.beginning(rows); found {
+			return posted
+		}
+	}
+	return false
+}
+
+// beginning looks among whole rows for the last that tells how the turn began.
+func (e Event) beginning(rows []byte) (posted, found bool) {
+	needle := []byte(e.PromptID)
+	if e.PromptID == "" {
+		needle = []byte(`"user"`)
+	}
+	for {
+		at := bytes.Index(rows, needle)
+		if at < 0 {
+			return posted, found
+		}
+		start := bytes.LastIndexByte(rows[:at], '\n') + 1
+		row, rest, _ := bytes.Cut(rows[start:], []byte("\n"))
+		if p, tells := e.began(row); tells {
+			posted, found = p, true
+		}
+		rows = rest
+	}
+}
+
+// began reads one row: whether a poster's message began the turn, where the row
+// tells it. Rows of tool results and of hooks that made the turn go on bear its
+// prompt id too.
+func (e Event) began(row []byte) (posted, tells bool) {
+	var s scan
+	if s.feed(row); s.state != whole || !gjson.ValidBytes(row) {
+		return false, false
+	}
+	doc := gjson.ParseBytes(row)
+	if doc.Get("type").Str != "user" || e.PromptID != "" && doc.Get("promptId").Str != e.PromptID ||
+		doc.Get("message.content.0.type").Str == "tool_result" {
+		return false, false
+	}
+	if origin := doc.Get("origin"); origin.Get("kind").Str == "peer" {
+		return !sessionOwn(origin.Get("from").Str), true
+	}
+	return false, !doc.Get("isMeta").Bool()
+}
