@@ -2,16 +2,16 @@
 // standard input, into the text of one message, or into a reason not to send
 // one.
 //
-// The way through it is Read, Parse, Event.Guard, then Event.Text or
-// Event.Expand, and Drain once the message is posted. Hooks run at every tool
-// call and their exit code 2 blocks the event, so the package holds to this:
-// no input makes it panic, recurse without bound, buffer more than MaxBytes or
-// wait beyond the deadline that it was given.
+// The way through it is Read, Parse, Event.Guard and Event.Chain, then
+// Event.Text or Event.Expand, and Drain once the message is posted. Hooks run at
+// every tool call and their exit code 2 blocks the event, so the package holds
+// to this: no input makes it panic, recurse without bound, buffer more than
+// MaxBytes or wait beyond the deadline that it was given.
 //
-// It opens no file, starts no process and prints nothing. It doesn't know where
-// the message goes: whether the target is the event's own session is for the
-// caller to say. It doesn't clean text for the terminal or for the wire either;
-// the inbox client does that to every body, whatever its source.
+// It opens no file of its own, starts no process and prints nothing. It doesn't
+// know where the message goes: whether the target is the event's own session is
+// for the caller to say. It doesn't clean text for the terminal or for the wire
+// either; the inbox client does that to every body, whatever its source.
 package hook
 
 import (
