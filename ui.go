@@ -90,8 +90,10 @@ func (u ui) fail(err error) int {
 func (u ui) result(e ending) int {
 	t, out := e.target, e.out
 	detail := string(out.Name) + ": " + out.Name.Row().Sentence
-	if e.why != "" {
-		detail += " (" + e.why + ")"
+	for _, note := range []string{e.why, inbox.Note(out.Reason)} {
+		if note != "" {
+			detail += " (" + note + ")"
+		}
 	}
 	if e.confirmed != nil && !*e.confirmed {
 		detail += " (its record doesn't show the name: a session without a terminal ignores it)"

@@ -34,6 +34,7 @@ type peer struct {
 	projects string
 	target   inbox.Target
 	frame    golden.Frame
+	listener net.Listener
 	conn     net.Conn
 }
 
@@ -49,6 +50,7 @@ func answer(t *testing.T, act func(*peer)) *peer {
 	if err := os.Chmod(path, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	p.listener = l
 	done := make(chan struct{})
 	t.Cleanup(func() { l.Close(); <-done })
 	go func() {
@@ -98,9 +100,12 @@ func (p *peer) status(status, more string) string {
 }
 
 // row is what a taken message leaves in the transcript.
-func row(content string) string {
+func row(content string) string { return rowAt(time.Now(), content) }
+
+func rowAt(at time.Time, content string) string {
 	c, _ := json.Marshal(content)
-	return `{"type":"queue-operation","operation":"enqueue","timestamp":"2026-11-30T20:24:27.468Z","sessionId":"` + sessionID + `","content":` + string(c) + "}\n"
+	return `{"type":"queue-operation","operation":"enqueue","timestamp":"` + at.UTC().Format("2006-01-02T15:04:05.000Z") +
+		`","sessionId":"` + sessionID + `","content":` + string(c) + "}\n"
 }
 
 // transcript is the file that the session's cwd gives.
@@ -146,6 +151,13 @@ func TestReceipts(t *testing.T) {
 		{"dropped, told with others", func(p *peer) {
 			p.receipt(`{"type":"control","action":"peer_message_status","status":"dropped","orig_msg_id":"x","drop_reason":"queue-full","dropped_msg_ids":["a","` + p.frame.MsgID + `"]}` + "\n")
 		}, long, inbox.Dropped, "queue-full"},
+		{"another's, told with ours, that are no drops", func(p *peer) {
+			p.receipt(`{"type":"control","action":"peer_message_status","status":"delivered","orig_msg_id":"x","dropped_msg_ids":["` + p.frame.MsgID + `"]}` + "\n")
+		}, short, inbox.SentNoReceipt, ""},
+		{"one status twice", func(p *peer) { p.receipt(p.status("delivered", `,"status":"denied"`)) }, short, inbox.SentNoReceipt, ""},
+		{"one id twice", func(p *peer) { p.receipt(p.status("denied", `,"orig_msg_id":"x"`)) }, short, inbox.SentNoReceipt, ""},
+		{"one unknown member twice", func(p *peer) { p.receipt(p.status("denied", `,"x":1,"x":2`)) }, long, inbox.Denied, ""},
+		{"held, and another's row", func(p *peer) { p.receipt(p.status("held", "")); p.write(p.transcript(), row(hello)) }, short, inbox.Held, ""},
 		{"dropped for a reason that is no word", func(p *peer) { p.receipt(p.status("dropped", `,"drop_reason":"a\nb"`)) }, long, inbox.Dropped, ""},
 		{"the last line without a newline", func(p *peer) { p.receipt(strings.TrimSuffix(p.status("denied", ""), "\n")) }, long, inbox.Denied, ""},
 		{"for another message", func(p *peer) {
@@ -183,6 +195,20 @@ func TestReceipts(t *testing.T) {
 					said = p.status("denied", "")
 				}
 				_, _ = c.Write([]byte(said))
+			}
+		}, long, inbox.Denied, ""},
+		{"more than are kept, and none of them ends", func(p *peer) {
+			for i := range 2 * 10 {
+				c, err := net.Dial("unix", strings.TrimPrefix(p.frame.From, "uds:"))
+				if err != nil {
+					p.t.Error(err)
+					return
+				}
+				p.t.Cleanup(func() { c.Close() })
+				time.Sleep(5 * time.Millisecond) // within the backlog
+				if i == 19 {
+					fmt.Fprint(c, p.status("denied", ""))
+				}
 			}
 		}, long, inbox.Denied, ""},
 		{"later than the wait, before it closes", func(p *peer) {
@@ -259,6 +285,19 @@ func TestTranscript(t *testing.T) {
 		{"among others, 50 MB of them before", func(p *peer) { p.write(p.transcript(), strings.Repeat(user("x"), 50<<20/len(user("x")))) },
 			func(p *peer) { p.write(p.transcript(), user(hello)+row("other")+row(hello)+row("more")) }, inbox.Queued},
 
+		{"far from the last look", nil, func(p *peer) {
+			p.write(p.transcript(), strings.Repeat(user("x"), 5<<20/len(user("x")))+row(hello))
+		}, inbox.Queued},
+
+		{"of an earlier message, in a file that appears later", nil, func(p *peer) { p.write(p.transcript(), rowAt(time.Now().Add(-time.Second), hello)) }, inbox.SentNoReceipt},
+		{"without a time", nil, func(p *peer) { p.write(p.transcript(), strings.Replace(row(hello), "timestamp", "x", 1)) }, inbox.SentNoReceipt},
+		{"with a time that is none", nil, func(p *peer) { p.write(p.transcript(), strings.Replace(row(hello), `Z"`, `"`, 1)) }, inbox.SentNoReceipt},
+		{"a row with another content last", nil, func(p *peer) {
+			p.write(p.transcript(), strings.Replace(row(hello), "}\n", `,"content":"x"}`+"\n", 1))
+		}, inbox.SentNoReceipt},
+		{"a row with another operation last", nil, func(p *peer) {
+			p.write(p.transcript(), strings.Replace(row(hello), "}\n", `,"operation":"dequeue"}`+"\n", 1))
+		}, inbox.SentNoReceipt},
 		{"only before the write", func(p *peer) { p.write(p.transcript(), row(hello)) }, nil, inbox.SentNoReceipt},
 		{"cut in the middle", nil, func(p *peer) { p.write(p.transcript(), strings.TrimSuffix(row(hello), "\n")) }, inbox.SentNoReceipt},
 		{"inside another row's field", nil, func(p *peer) { p.write(p.transcript(), user(hello)) }, inbox.SentNoReceipt},
@@ -282,6 +321,10 @@ func TestTranscript(t *testing.T) {
 		{"a fifo", func(p *peer) { unix.Mkfifo(p.transcript(), 0o600) }, nil, inbox.SentNoReceipt},
 		{"writable by others", func(p *peer) { p.write(p.transcript(), "{}\n"); os.Chmod(p.transcript(), 0o666) },
 			func(p *peer) { p.write(p.transcript(), row(hello)) }, inbox.SentNoReceipt},
+		{"the address is another's by now", nil, func(p *peer) {
+			os.Remove(strings.TrimPrefix(p.frame.From, "uds:"))
+			p.write(p.transcript(), row(hello))
+		}, inbox.SentNoReceipt},
 		{"a drop and the row", nil, func(p *peer) { p.receipt(p.status("dropped", "")); p.write(p.transcript(), row(hello)) }, inbox.Dropped},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -303,6 +346,149 @@ func TestTranscript(t *testing.T) {
 				t.Errorf("evidence %s", out.Evidence)
 			}
 		})
+	}
+}
+
+// Every UTF-16 unit but a letter or a digit is a hyphen in the folder's name.
+func TestTranscriptFolder(t *testing.T) {
+	p := answer(t, func(p *peer) {
+		dir := filepath.Join(p.projects, "-home-dev----x-b")
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Error(err)
+		}
+		p.write(filepath.Join(dir, sessionID+".jsonl"), row(hello))
+	})
+	p.target.Cwd = "/home/dev/🚀.x-b"
+	out, err := p.post(5 * time.Second)
+	check(t, out, err, inbox.Queued, "")
+}
+
+// A transcript that grows without end keeps nobody beyond the time.
+func TestTranscriptWithoutEnd(t *testing.T) {
+	p := answer(t, func(p *peer) {
+		p.write(p.transcript(), "{}\n")
+		if err := os.Truncate(p.transcript(), 20<<30); err != nil { // a hole
+			p.t.Error(err)
+		}
+	})
+	out, err := p.post(200 * time.Millisecond)
+	check(t, out, err, inbox.SentNoReceipt, "")
+	if out.Elapsed > 4*time.Second {
+		t.Errorf("it took %v", out.Elapsed)
+	}
+}
+
+// A session that never stops telling keeps nobody either.
+func TestReceiptsWithoutEnd(t *testing.T) {
+	p := answer(t, func(p *peer) {
+		c, err := net.Dial("unix", strings.TrimPrefix(p.frame.From, "uds:"))
+		if err != nil {
+			p.t.Error(err)
+			return
+		}
+		go func() {
+			defer c.Close()
+			for err == nil {
+				_, err = c.Write([]byte(strings.Repeat("{}\n", 10_000)))
+			}
+		}()
+	})
+	out, err := p.post(200 * time.Millisecond)
+	check(t, out, err, inbox.SentNoReceipt, "")
+	if out.Elapsed > 4*time.Second {
+		t.Errorf("it took %v", out.Elapsed)
+	}
+}
+
+// The connection is watched for the whole wait also where no receipt can come.
+func TestTakenAddressAndLateRefusal(t *testing.T) {
+	p := answer(t, func(p *peer) {
+		time.Sleep(50 * time.Millisecond)
+		p.conn.Close()
+	})
+	l, err := net.Listen("unix", filepath.Join(p.dir, inbox.ReplyName(os.Geteuid(), "ci", p.target.Path)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	out, perr := p.post(5 * time.Second)
+	check(t, out, perr, inbox.ClosedAfterSend, inbox.ReasonClosedEarly)
+	if p.frame.From != "" {
+		t.Errorf("from %s, which is another's", p.frame.From)
+	}
+}
+
+// A wait as long as the budget leaves the session time to close.
+func TestWaitAsLongAsTheBudget(t *testing.T) {
+	p := answer(t, func(p *peer) {
+		_, _ = p.conn.Read(make([]byte, 1)) // the half-close
+		time.Sleep(30 * time.Millisecond)
+	})
+	out, err := inbox.Post(within(t, time.Second), p.target, inbox.Message{Body: "hello"}, inbox.Options{Wait: time.Minute})
+	check(t, out, err, inbox.SentNoReceipt, "")
+}
+
+// A session that holds the message and then is gone holds nothing any more; one
+// that is there does, whatever it did with the connection.
+func TestHeldThenClosed(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		gone   bool
+		wait   time.Duration
+		want   inbox.Name
+		reason inbox.Reason
+	}{
+		{"gone", true, time.Minute, inbox.ClosedAfterSend, inbox.ReasonClosedEarly},
+		{"there", false, 400 * time.Millisecond, inbox.Held, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := answer(t, func(p *peer) {
+				p.receipt(p.status("held", ""))
+				time.Sleep(50 * time.Millisecond) // the receipt is read first
+				if c.gone {
+					p.listener.Close()
+				}
+				p.conn.Close()
+			})
+			out, err := inbox.Post(within(t, 20*time.Second), p.target, inbox.Message{Body: "hello"}, inbox.Options{Wait: c.wait})
+			check(t, out, err, c.want, c.reason)
+			if out.Elapsed > 10*time.Second {
+				t.Errorf("it took %v", out.Elapsed)
+			}
+		})
+	}
+}
+
+// Sockets that a crash left behind are bound again, by many at once.
+func TestManyStale(t *testing.T) {
+	dir := socketDir(t)
+	targets := make([]inbox.Target, 8)
+	for i := range targets {
+		s, err := golden.Start(golden.Config{SocketDir: dir, PID: 100 + i, SessionID: sessionID, Behaviour: golden.Refuse})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		env, _ := s.Tokens()
+		targets[i] = inbox.Target{Path: s.Path(), Token: parse(t, env), SessionID: sessionID}
+		stale, err := net.Listen("unix", filepath.Join(dir, inbox.ReplyName(os.Geteuid(), "ci", s.Path())))
+		if err != nil {
+			t.Fatal(err)
+		}
+		stale.(*net.UnixListener).SetUnlinkOnClose(false)
+		stale.Close()
+	}
+	var wg sync.WaitGroup
+	for _, target := range targets {
+		wg.Go(func() {
+			out, err := inbox.Post(within(t, 5*time.Second), target, inbox.Message{Body: "hello", From: "ci"}, inbox.Options{})
+			check(t, out, err, inbox.Refused, "")
+		})
+	}
+	wg.Wait()
+	if left, _ := filepath.Glob(filepath.Join(dir, "????????????????.sock")); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
 	}
 }
 
@@ -408,21 +594,16 @@ func TestReplyAddress(t *testing.T) {
 	_ = from
 }
 
-// The reply socket is private from its first instant, whatever the umask.
+// The reply socket is private, whatever the umask.
 func TestReplySocketMode(t *testing.T) {
-	_, target := session(t, golden.Config{})
 	seen := make(chan os.FileMode, 1)
-	o := inbox.Options{Wait: 20 * time.Millisecond, OnBind: func() {
-		files, _ := filepath.Glob(filepath.Join(filepath.Dir(target.Path), "????????????????.sock"))
-		if len(files) == 1 {
-			if fi, err := os.Lstat(files[0]); err == nil {
-				seen <- fi.Mode().Perm()
-			}
+	p := answer(t, func(p *peer) {
+		if fi, err := os.Lstat(strings.TrimPrefix(p.frame.From, "uds:")); err == nil {
+			seen <- fi.Mode().Perm()
 		}
-	}}
-	if _, err := inbox.Post(within(t, 5*time.Second), target, inbox.Message{Body: "x"}, o); err != nil {
-		t.Fatal(err)
-	}
+	})
+	out, err := p.post(20 * time.Millisecond)
+	check(t, out, err, inbox.SentNoReceipt, "")
 	select {
 	case mode := <-seen:
 		if mode != 0o600 {

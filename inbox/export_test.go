@@ -17,4 +17,5 @@ func MessageLine(m Message, msgID, sessionID string) ([]byte, error) {
 var (
 	NewMsgID  = newMsgID
 	OlderThan = olderThan
+	ReplyName = replyName
 )

@@ -65,6 +65,10 @@ const (
 	// NoWait asks for no such word: no reply socket is bound.
 	NoWait time.Duration = -1
 
+	// closeReserve is what a long wait leaves of the budget for that close, at
+	// most; of a small budget it is a quarter.
+	closeReserve = 500 * time.Millisecond
+
 	// closeTimeout is how long a session may take to close after our
 	// half-close. It takes 0 to 50 ms; its own client waits 5 s.
 	closeTimeout = 5 * time.Second
@@ -129,7 +133,7 @@ type Options struct {
 
 	Wait        time.Duration // for a word on the message; 0 is DefaultWait, less is none
 	HeldIsFinal bool          // don't wait for what becomes of a held message
-	OnBind      func()        // called once there is a reply socket, which a signal must not leave behind
+	OnBind      func()        // called before a reply socket is bound, which a signal must not leave behind
 
 	Logger *slog.Logger // one debug line on success, one warn line on failure
 }

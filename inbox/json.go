@@ -2,6 +2,7 @@ package inbox
 
 import (
 	"errors"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
@@ -36,4 +37,48 @@ func CheckJSON(data []byte, depth int) error {
 		return errors.New("not JSON")
 	}
 	return nil
+}
+
+// member is one value of an object.
+type member struct{ gjson.Result }
+
+// str is a string, "" for anything else.
+func (m member) str() string {
+	if m.Type == gjson.String {
+		return m.Str
+	}
+	return ""
+}
+
+// lists reports whether it is an array that holds the string s.
+func (m member) lists(s string) (found bool) {
+	if m.IsArray() {
+		m.ForEach(func(_, v gjson.Result) bool {
+			found = v.Type == gjson.String && v.Str == s
+			return !found
+		})
+	}
+	return found
+}
+
+// members gives these members of the one object in data. It is false for
+// anything else, and where one of them stands there twice: readers differ in
+// which of the two they take.
+func members(data []byte, depth int, keys ...string) (map[string]member, bool) {
+	if CheckJSON(data, depth) != nil {
+		return nil, false
+	}
+	doc := gjson.ParseBytes(data)
+	found, ok := map[string]member{}, doc.IsObject()
+	doc.ForEach(func(k, v gjson.Result) bool {
+		key := k.String()
+		if !slices.Contains(keys, key) {
+			return true
+		}
+		_, twice := found[key]
+		found[key] = member{v}
+		ok = ok && !twice
+		return ok
+	})
+	return found, ok
 }

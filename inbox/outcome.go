@@ -251,6 +251,16 @@ var reasonHints = map[Reason]string{
 	ReasonBacklog:     "the session doesn't take connections at the moment; send again later",
 }
 
+// reasonNotes say what a success rests on less than it could.
+var reasonNotes = map[Reason]string{
+	ReasonNoReplySocket: "no reply socket could be bound beside the session's, so no receipt could come",
+	ReasonReplyTaken:    "another post of this sender waits at the reply socket, so no receipt could come",
+}
+
+// Note says what a success with a reason lacks, in a few words; empty where it
+// lacks nothing.
+func Note(r Reason) string { return reasonNotes[r] }
+
 // Hint says what to do about an outcome, in one line; empty where there is nothing to do.
 func Hint(n Name, r Reason) string {
 	if h, ok := reasonHints[r]; ok {

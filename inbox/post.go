@@ -332,8 +332,11 @@ func (p *post) write(c conn) *Error {
 // offerAuth writes the auth line alone and gives an older session the time to
 // close on it: such a session may refuse the token of a key file without a word.
 func (p *post) offerAuth(c conn, auth []byte, until time.Time) *Error {
-	p.out.Auth = AuthOffered
-	if _, err := c.write(auth, until); err != nil {
+	n, err := c.write(auth, until)
+	if n > 0 {
+		p.out.Auth = AuthOffered
+	}
+	if err != nil {
 		if errors.Is(err, errDeadline) {
 			return Fail(Timeout, "", p.cause(err))
 		}
@@ -350,7 +353,7 @@ func (p *post) offerAuth(c conn, auth []byte, until time.Time) *Error {
 	if p.ctx.Err() != nil {
 		return Fail(Timeout, "", p.cause(errDeadline))
 	}
-	return nil
+	return p.address() // the session can have changed in that pause
 }
 
 // finish learns what became of the message: first from what the session says or
@@ -358,12 +361,8 @@ func (p *post) offerAuth(c conn, auth []byte, until time.Time) *Error {
 func (p *post) finish(c conn) *Error {
 	w := &p.watch
 	w.c = c
-	word := time.Now()
-	if w.reply != nil {
-		word = word.Add(or(p.o.Wait, DefaultWait))
-	}
-	v, ok := w.until(word, false)
-	if !ok && w.held {
+	v, ok := w.until(p.wordBy(), false)
+	if !ok && w.holds() {
 		v, ok = verdict{Held, "", EvidenceReceipt}, true
 	}
 	if ok {
@@ -400,11 +399,31 @@ func (p *post) finish(c conn) *Error {
 	return nil
 }
 
+// wordBy is when the wait for a word is over.
+func (p *post) wordBy() time.Time {
+	now := time.Now()
+	if p.replyName == "" {
+		return now
+	}
+	by := now.Add(or(p.o.Wait, DefaultWait))
+	if end, ok := p.ctx.Deadline(); ok {
+		end = end.Add(-min(closeReserve, end.Sub(now)/4))
+		if end.Before(by) {
+			return end
+		}
+	}
+	return by
+}
+
 // said is the end by a word of the session's.
 func (p *post) said(v verdict) *Error {
 	p.out.Auth, p.out.Evidence = AuthConfirmed, v.evidence
 	if v.name.Exit() != 0 {
-		return Fail(v.name, v.reason, nil)
+		var limit error
+		if v.name == Dropped && v.reason != "" {
+			limit = errors.New(string(v.reason))
+		}
+		return Fail(v.name, v.reason, limit)
 	}
 	p.out.Name = v.name
 	return nil

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/tidwall/gjson"
 	"golang.org/x/sys/unix"
 
 	"ccpost/precheck"
@@ -28,6 +27,14 @@ const (
 	// stalePause is between the two tries that tell a reply socket left behind
 	// from one whose owner has bound it and is about to listen.
 	stalePause = 5 * time.Millisecond
+
+	// lockTime is how long the directory's lock is waited for. Whoever has it
+	// keeps it for the time of a bind, or of a stalePause.
+	lockTime = 200 * time.Millisecond
+
+	// maxReads is how often one connection is read before the others, and the
+	// time, have their turn.
+	maxReads = 16
 )
 
 // replyName is the name of the reply socket of one sender to one target. It is
@@ -59,20 +66,44 @@ var errTaken = errors.New("another process has the reply socket of this sender")
 
 // bindReply binds the reply socket in the held directory, private from the
 // first instant. What a dead process left there is removed; a live one's is
-// left alone.
+// left alone. It is done under a lock on the directory, so that two of us
+// neither remove each other's new one nor take one that is bound and not
+// listening yet for left behind.
 func bindReply(h *precheck.Held, name string) (*replySocket, error) {
 	addr := filepath.Join(h.DirAddr(), name)
 	if len(addr) > MaxSocketPath || len(filepath.Join(h.Dir(), name)) > MaxSocketPath {
 		return nil, unix.ENAMETOOLONG
 	}
+	unlock, err := lock(h.DirAddr())
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	r, err := listen(addr)
 	if err != unix.EADDRINUSE {
 		return r, err
 	}
-	if err := removeStale(h.DirAddr(), addr); err != nil {
+	if err := removeStale(addr); err != nil {
 		return nil, err
 	}
 	return listen(addr)
+}
+
+// lock takes the lock on a directory.
+func lock(dir string) (unlock func(), err error) {
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	for until := time.Now().Add(lockTime); ; time.Sleep(time.Millisecond) {
+		switch err = unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); {
+		case err == nil:
+			return func() { _ = unix.Close(fd) }, nil
+		case err != unix.EWOULDBLOCK && err != unix.EINTR || time.Now().After(until):
+			_ = unix.Close(fd)
+			return nil, err
+		}
+	}
 }
 
 func listen(addr string) (*replySocket, error) {
@@ -105,16 +136,7 @@ func listen(addr string) (*replySocket, error) {
 }
 
 // removeStale removes a socket that two tries, a moment apart, find nobody at.
-// The lock on the directory keeps two of us from removing each other's new one.
-func removeStale(dir, addr string) error {
-	lock, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = unix.Close(lock) }()
-	if err := unix.Flock(lock, unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return errTaken // by one that is doing the same
-	}
+func removeStale(addr string) error {
 	var before, after unix.Stat_t
 	if err := unix.Lstat(addr, &before); err != nil {
 		return err
@@ -146,7 +168,14 @@ func abandoned(addr string) bool {
 		return false
 	}
 	defer func() { _ = unix.Close(fd) }()
-	return unix.Connect(fd, &unix.SockaddrUnix{Name: addr}) == unix.ECONNREFUSED
+	err = unix.Connect(fd, &unix.SockaddrUnix{Name: addr})
+	return err == unix.ECONNREFUSED || err == unix.ENOENT
+}
+
+// ours reports whether the address is still this socket's.
+func (r *replySocket) ours() bool {
+	var st unix.Stat_t
+	return unix.Lstat(r.addr, &st) == nil && uint64(st.Dev) == r.dev && st.Ino == r.ino
 }
 
 // close ends the connections and removes the socket, if it is still ours.
@@ -154,17 +183,16 @@ func (r *replySocket) close() {
 	for _, c := range r.replies {
 		_ = unix.Close(c.fd)
 	}
-	var st unix.Stat_t
-	if unix.Lstat(r.addr, &st) == nil && uint64(st.Dev) == r.dev && st.Ino == r.ino {
+	if r.ours() {
 		_ = unix.Unlink(r.addr)
 	}
 	_ = unix.Close(r.fd)
 }
 
 // accept takes the connections that wait, as far as they are from a process
-// that trusted lets in.
+// that trusted lets in. The newest are kept: each bears a receipt of its own.
 func (r *replySocket) accept(trusted func(fd int) bool) {
-	for len(r.replies) < maxReplies {
+	for range maxReplies {
 		fd, err := acceptSocket(r.fd)
 		if err == unix.EINTR || err == unix.ECONNABORTED {
 			continue
@@ -175,6 +203,10 @@ func (r *replySocket) accept(trusted func(fd int) bool) {
 		if !trusted(fd) {
 			_ = unix.Close(fd)
 			continue
+		}
+		if len(r.replies) == maxReplies {
+			_ = unix.Close(r.replies[0].fd)
+			r.replies = r.replies[1:]
 		}
 		r.replies = append(r.replies, &reply{fd: fd})
 	}
@@ -196,7 +228,7 @@ func (r *replySocket) read(line func([]byte)) {
 
 func (c *reply) read(line func([]byte)) (open bool) {
 	var buf [4096]byte
-	for {
+	for range maxReads {
 		n, err := unix.Read(c.fd, buf[:])
 		switch {
 		case err == unix.EINTR:
@@ -222,6 +254,7 @@ func (c *reply) read(line func([]byte)) (open bool) {
 			return false
 		}
 	}
+	return true
 }
 
 // verdict is what a session said of a message.
@@ -234,21 +267,17 @@ type verdict struct {
 // readReceipt reads one receipt (PROTOCOL.md, What becomes of it). False is a
 // line that says nothing of this message, or nothing that is known.
 func readReceipt(line []byte, msgID string) (verdict, bool) {
-	if CheckJSON(line, maxReceiptDepth) != nil {
+	f, ok := members(line, maxReceiptDepth, "type", "action", "status", "status_detail", "drop_reason", "orig_msg_id", "dropped_msg_ids")
+	if !ok || f["type"].str() != TypeControl || f["action"].str() != "peer_message_status" {
 		return verdict{}, false
 	}
-	doc := gjson.ParseBytes(line)
-	str := func(key string) string {
-		if v := doc.Get(key); v.Type == gjson.String {
-			return v.Str
-		}
-		return ""
-	}
-	if str("type") != TypeControl || str("action") != "peer_message_status" || !about(doc, msgID) {
+	status := f["status"].str()
+	// Drops are told together: this one may be among others.
+	if f["orig_msg_id"].str() != msgID && !(status == "dropped" && f["dropped_msg_ids"].lists(msgID)) {
 		return verdict{}, false
 	}
 	v := verdict{evidence: EvidenceReceipt}
-	switch str("status") {
+	switch status {
 	case "held":
 		v.name = Held
 	case "delivered":
@@ -257,31 +286,15 @@ func readReceipt(line []byte, msgID string) (verdict, bool) {
 		v.name = Denied
 	case "expired":
 		v.name = Expired
-		if str("status_detail") == "refused" {
+		if f["status_detail"].str() == "refused" {
 			v.name = Refused
 		}
 	case "dropped":
-		v.name, v.reason = Dropped, dropReason(str("drop_reason"))
+		v.name, v.reason = Dropped, dropReason(f["drop_reason"].str())
 	default:
 		return verdict{}, false
 	}
 	return v, true
-}
-
-// about reports whether a receipt is for this message: for it alone, or, of
-// drops that are told together, among others.
-func about(doc gjson.Result, msgID string) bool {
-	if id := doc.Get("orig_msg_id"); id.Type == gjson.String && id.Str == msgID {
-		return true
-	}
-	found := false
-	if ids := doc.Get("dropped_msg_ids"); ids.IsArray() {
-		ids.ForEach(func(_, id gjson.Result) bool {
-			found = id.Type == gjson.String && id.Str == msgID
-			return !found
-		})
-	}
-	return found
 }
 
 // dropReason takes the session's word if it is one.

@@ -7,9 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
-
-	"github.com/tidwall/gjson"
+	"time"
+	"unicode/utf16"
 
 	"ccpost/precheck"
 )
@@ -19,8 +18,10 @@ const (
 	// content, escaped; longer rows are others' and are passed over.
 	maxRow = 8 << 20
 
-	// readChunk is how much of a transcript is read at a time.
+	// readChunk is how much of a transcript is read at a time, and readMost
+	// between two looks at the time and at the receipts.
 	readChunk = 64 << 10
+	readMost  = 1 << 20
 
 	maxRowDepth = 64
 )
@@ -33,6 +34,7 @@ type transcript struct {
 	path      string // where it is or will appear
 	sessionID string
 	content   string
+	since     time.Time // when the message was written, or a little before
 	file      *os.File
 	offset    int64
 	row       []byte // the beginning of a row whose end isn't written yet
@@ -54,6 +56,7 @@ func openTranscript(path string, uid *int) (*os.File, error) {
 // cwd gives, else, listed once, the one that has the file.
 func watchTranscript(projects, cwd, sessionID, content string, uid *int) *transcript {
 	t := &transcript{sessionID: sessionID, content: content, uid: uid}
+	t.since = time.Now().Truncate(time.Millisecond) // as rows tell the time
 	name := sessionID + ".jsonl"
 	t.path = filepath.Join(projects, projectFolder(cwd), name)
 	if t.open(io.SeekEnd); t.file != nil || t.off {
@@ -71,15 +74,16 @@ func watchTranscript(projects, cwd, sessionID, content string, uid *int) *transc
 	return t
 }
 
-// projectFolder is how a session names its project's folder: every character of
-// its directory but letters and digits made a hyphen.
+// projectFolder is how a session names its project's folder: every UTF-16 unit
+// of its directory but letters and digits made a hyphen.
 func projectFolder(cwd string) string {
-	return strings.Map(func(r rune) rune {
-		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' {
-			return r
+	units := utf16.Encode([]rune(cwd))
+	for i, r := range units {
+		if !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9') {
+			units[i] = '-'
 		}
-		return '-'
-	}, cwd)
+	}
+	return string(utf16.Decode(units))
 }
 
 // open opens the file, if it is there, at its start or its end.
@@ -113,8 +117,8 @@ func (t *transcript) took() bool {
 		t.off = true
 		return false
 	}
-	for t.offset < info.Size() {
-		chunk := make([]byte, min(readChunk, info.Size()-t.offset))
+	for most := min(info.Size(), t.offset+readMost); t.offset < most; {
+		chunk := make([]byte, min(readChunk, most-t.offset))
 		n, err := t.file.ReadAt(chunk, t.offset)
 		t.offset += int64(n)
 		if t.feed(chunk[:n]) {
@@ -155,25 +159,19 @@ func (t *transcript) feed(b []byte) bool {
 }
 
 // ours reports whether a row is the one that a taken message leaves
-// (PROTOCOL.md, What becomes of it): its own fields say so, not text in them.
+// (PROTOCOL.md, What becomes of it): its own fields say so, not text in them,
+// and it is no earlier message's row.
 func (t *transcript) ours(row []byte) bool {
-	if !bytes.Contains(row, []byte(`"enqueue"`)) || CheckJSON(row, maxRowDepth) != nil {
+	if !bytes.Contains(row, []byte(`"enqueue"`)) {
 		return false
 	}
-	want := map[string]string{"type": "queue-operation", "operation": "enqueue", "sessionId": t.sessionID, "content": t.content}
-	matched := 0
-	gjson.ParseBytes(row).ForEach(func(k, v gjson.Result) bool {
-		w, ok := want[k.String()]
-		if ok && (v.Type != gjson.String || v.Str != w) {
-			return false
-		}
-		if ok {
-			matched++
-			delete(want, k.String()) // a key that stands twice counts once
-		}
-		return true
-	})
-	return matched == 4
+	f, ok := members(row, maxRowDepth, "type", "operation", "timestamp", "sessionId", "content")
+	if !ok || f["type"].str() != "queue-operation" || f["operation"].str() != "enqueue" ||
+		f["sessionId"].str() != t.sessionID || f["content"].str() != t.content {
+		return false
+	}
+	at, err := time.Parse(time.RFC3339, f["timestamp"].str())
+	return err == nil && !at.Before(t.since)
 }
 
 func (t *transcript) close() {

@@ -21,6 +21,7 @@ type watch struct {
 	rows        *transcript
 	msgID       string
 	trust       func(fd int) bool // whether who connected to reply is that process
+	gone        func() bool       // whether nobody listens at the inbox any more
 	heldIsFinal bool
 	without     Reason // why there is no reply socket
 
@@ -36,6 +37,10 @@ func (w *watch) until(t time.Time, stopAtClose bool) (verdict, bool) {
 	for {
 		if !w.closed {
 			w.closed, w.unread, w.err = w.c.ended()
+			// A receipt may still come; one that is there comes soon.
+			if soon := time.Now().Add(DefaultWait); w.closed && !w.holds() && soon.Before(t) {
+				t = soon
+			}
 		}
 		if v, ok := w.word(); ok {
 			return v, true
@@ -67,12 +72,18 @@ func (w *watch) word() (v verdict, final bool) {
 			v, final = r, true
 		}
 	})
-	// A drop is told by a receipt and leaves no row, so the receipt goes first.
-	if !final && w.rows != nil && w.rows.took() {
+	// A drop is told by a receipt and leaves no row, so the receipt goes first. A
+	// held message is released by a receipt: a row is another one's of the same
+	// text, and so it may be where the address has been taken over.
+	if !final && !w.held && w.rows != nil && w.rows.took() && w.reply.ours() {
 		return verdict{Queued, "", EvidenceTranscript}, true
 	}
 	return v, final
 }
+
+// holds reports whether the session still holds the message. One that closed
+// the connection may have ended, and lost it.
+func (w *watch) holds() bool { return w.held && !(w.closed && w.gone()) }
 
 // pause waits until there may be something new.
 func (w *watch) pause(d time.Duration) {
@@ -105,6 +116,10 @@ func (p *post) receive() *Error {
 	if p.replyName == "" {
 		return nil
 	}
+	if p.o.OnBind != nil {
+		p.o.OnBind()
+	}
+	w.gone = func() bool { return abandoned(p.held.Addr()) }
 	reply, err := bindReply(p.held, p.replyName)
 	if err != nil {
 		w.without = ReasonNoReplySocket
@@ -115,9 +130,6 @@ func (p *post) receive() *Error {
 		return p.encode(p.out.SessionID)
 	}
 	w.reply = reply
-	if p.o.OnBind != nil {
-		p.o.OnBind()
-	}
 	uid := p.o.precheck().OwnUID()
 	w.trust = func(fd int) bool {
 		cred, err := p.peer(fd)
