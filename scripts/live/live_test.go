@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -145,26 +146,50 @@ func (h *home) run(t *testing.T, args ...string) result {
 
 func (h *home) runAt(t *testing.T, dir string, args ...string) result {
 	t.Helper()
-	cmd := exec.Command(ccpost(t), args...)
+	return h.beginAt(t, dir, args...)()
+}
+
+// begin is run for who has something to do meanwhile; finish waits for the end.
+func (h *home) begin(t *testing.T, args ...string) (finish func() result) {
+	t.Helper()
+	return h.beginAt(t, h.dir, args...)
+}
+
+func (h *home) beginAt(t *testing.T, dir string, args ...string) (finish func() result) {
+	t.Helper()
+	cmd := exec.Command(h.program(t, ccpost(t)), args...)
 	cmd.Env = []string{"HOME=" + dir}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: h.as}
 	var stdout, stderr strings.Builder
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err := cmd.Run()
-	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	r := result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
-	for _, s := range h.sessions {
-		if s.token != "" && strings.Contains(r.stdout+r.stderr, s.token) {
-			t.Fatalf("ccpost %s printed a session's token", args[0])
+	t.Cleanup(func() { // both do nothing to one that has ended
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	return func() result {
+		t.Helper()
+		err := cmd.Wait()
+		if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+			t.Fatal(err)
 		}
+		r := result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+		for _, s := range h.sessions {
+			if s.token != "" && strings.Contains(r.stdout+r.stderr, s.token) {
+				t.Fatalf("ccpost %s printed a session's token", args[0])
+			}
+		}
+		return r
 	}
-	return r
 }
 
 // report is what these tests look at in the object that --json prints.
 type report struct {
 	Outcome   string
+	Reason    string
+	Evidence  string
 	Exit      int
 	Sent      bool
 	PID       int

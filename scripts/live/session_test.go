@@ -33,6 +33,7 @@ type home struct {
 	dir       string // short: a socket path has at most 103 bytes on some systems
 	configDir string
 	sessions  []*session
+	as        *syscall.Credential // of another user, where its sessions need one
 }
 
 // newHome makes a HOME whose user has answered the questions of a first start.
@@ -80,6 +81,7 @@ type session struct {
 type record struct {
 	SessionID           string
 	Name                string
+	Status              string
 	MessagingSocketPath string
 }
 
@@ -114,11 +116,12 @@ func (h *home) start(t *testing.T, name string, script messagesapi.Script, hooks
 	s := h.prepare(t, name, script)
 	command := append(s.command(t, hooks), "-p",
 		"--input-format", "stream-json", "--output-format", "stream-json", "--verbose")
+	s.give(t)
 	cmd := exec.Command(command[0], append(command[1:], more...)...)
 	cmd.Dir = s.work
 	cmd.Env = s.environ()
 	// A group of its own, so that at the end its children go with it.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: h.as}
 	cmd.Stdout, cmd.Stderr = logFile(t, s.file("stdout")), logFile(t, s.file("stderr"))
 	var err error
 	if s.stdin, err = cmd.StdinPipe(); err != nil {
@@ -169,7 +172,7 @@ func (h *home) prepare(t *testing.T, name string, script messagesapi.Script) *se
 // command is Claude Code with what both kinds of session are given.
 func (s *session) command(t *testing.T, hooks hooks) []string {
 	t.Helper()
-	return []string{claude(t), "--name", s.name,
+	return []string{s.program(t, claude(t)), "--name", s.name,
 		"--settings", writeSettings(t, s.file("settings.json"), hooks),
 		"--debug-file", s.file("debug")}
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,15 +17,20 @@ import (
 )
 
 // startInteractive runs a session in a terminal, which is tmux with a server of
-// its own, until the test ends.
-func (h *home) startInteractive(t *testing.T, name string, script messagesapi.Script) *session {
+// its own, until the test ends. More are arguments for Claude Code, in the place
+// of the permission mode that asks.
+func (h *home) startInteractive(t *testing.T, name string, script messagesapi.Script, more ...string) *session {
 	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
 		fmt.Printf("live: not run: %s: no tmux\n", t.Name()) // a line of its own, as for Claude Code
 		t.Skip("no tmux")
 	}
 	s := h.prepare(t, name, script)
-	command := append(s.command(t, nil), "--permission-mode", "default")
+	if more == nil {
+		more = []string{"--permission-mode", "default"}
+	}
+	command := append(s.command(t, nil), more...)
+	s.give(t)
 	s.tmux = s.file("tmux")
 	// The server takes this environment, and the session the server's.
 	open := s.tmuxCommand(append([]string{"-f", "/dev/null", "new-session", "-d",
@@ -53,7 +59,9 @@ func (h *home) startInteractive(t *testing.T, name string, script messagesapi.Sc
 
 // tmuxCommand speaks UTF-8 whatever the locale of the run.
 func (s *session) tmuxCommand(args ...string) *exec.Cmd {
-	return exec.Command("tmux", append([]string{"-u", "-S", s.tmux}, args...)...)
+	cmd := exec.Command("tmux", append([]string{"-u", "-S", s.tmux}, args...)...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.as}
+	return cmd
 }
 
 // tmuxDo returns what the command prints, without the newline.
