@@ -235,6 +235,19 @@ func TestReceipts(t *testing.T) {
 	}
 }
 
+// The row of a held message that is released stands there before its receipt.
+func TestRowBeforeDelivered(t *testing.T) {
+	p := answer(t, func(p *peer) {
+		p.receipt(p.status("held", ""))
+		time.Sleep(50 * time.Millisecond) // some ticks: each is seen for itself
+		p.write(p.transcript(), row(hello))
+		time.Sleep(50 * time.Millisecond)
+		p.receipt(p.status("delivered", ""))
+	})
+	out, err := p.post(5 * time.Second)
+	check(t, out, err, inbox.Delivered, "")
+}
+
 // A receipt counts only from the session's process.
 func TestReceiptFromAnotherProcess(t *testing.T) {
 	p := answer(t, func(p *peer) { p.receipt(p.status("denied", "")) })
