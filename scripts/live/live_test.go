@@ -62,7 +62,7 @@ var buildOnce = sync.OnceValues(func() (string, error) {
 // From outside a session, with no more than another HOME in the environment.
 func TestSendFromOutside(t *testing.T) {
 	a := start(t, "worker-a", nil, nil)
-	r := a.runAt(t, shortDir(t), "send", "--to", a.socket, "--config-dir", a.configDir, "--as", "ci", "the build is red")
+	r := a.runAt(t, shortDir(t), "send", "--to", a.socket, "--config-dir", a.configDir, "--as", "ci", "the build is red", long, budget)
 	if r.exit != 0 || !strings.HasPrefix(r.stdout, "queued") {
 		t.Errorf("send ends with %+v, want exit 0 and a line that begins with queued", r)
 	}
