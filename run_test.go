@@ -51,8 +51,8 @@ func TestRunSignals(t *testing.T) {
 				session := start(t, golden.Config{})
 				say, wait := ready(t)
 				again, waitAgain := ready(t)
-				w := begin(t, environ(t, session.Environ()...), "", "run", "--tail", tail, "--", "bash", "-c",
-					`trap "`+again+`; trap 'exit 9' TERM HUP" TERM HUP; `+say+`; while :; do read -t 0.05 x <> <(:); done`)
+				w := begin(t, environ(t, session.Environ()...), "", "run", "--tail", tail, "--", "sh", "-c",
+					`trap 'case $n in "") n=1; `+again+`;; *) exit 9; esac' TERM HUP; `+say+`; while :; do sleep 0.05; done`)
 				wait()
 				w.signal(t, s)
 				waitAgain()
