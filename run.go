@@ -75,8 +75,8 @@ func (c *runCmd) run(a *app) (code int) {
 	var endings []ending
 	if a.off() {
 		c.Tail = 0 // nobody is told, so the command may as well have our own
-	} else {
-		endings = c.look(a)
+	} else if a.safely(func() { endings = c.look(a) }) != 0 {
+		endings = []ending{{err: inbox.Fail(inbox.Internal, inbox.ReasonPanic, nil), said: true}}
 	}
 	var tail *hook.Tail
 	if c.Tail > 0 {
@@ -97,22 +97,31 @@ func (c *runCmd) run(a *app) (code int) {
 	if a.off() || c.On == "failure" && code == 0 || c.On == "success" && code != 0 {
 		return code
 	}
-	if posted := c.tell(a, ran, tail, endings); code == 0 && c.RequirePost {
+	posted := 0
+	if fault := a.safely(func() { posted = c.tell(a, ran, tail, endings) }); fault != 0 {
+		posted = fault
+	}
+	if code == 0 && c.RequirePost {
 		return posted
 	}
 	return code
 }
 
+// safely calls f, and reports a fault in it with its code: none of ours keeps a
+// command from running, or changes what it came to.
+func (a *app) safely(f func()) (fault int) {
+	defer func() {
+		if r := recover(); r != nil {
+			fault = a.ui.fault(r)
+		}
+	}()
+	f()
+	return 0
+}
+
 // look finds who is to be told, and says at once who can't be: the command may
 // run for hours.
 func (c *runCmd) look(a *app) (endings []ending) {
-	// No fault of ours keeps the command from running.
-	defer func() {
-		if r := recover(); r != nil {
-			a.ui.fault(r)
-			endings = []ending{{err: inbox.Fail(inbox.Internal, inbox.ReasonPanic, nil), said: true}}
-		}
-	}()
 	ctx, cancel := c.budget(a.ctx, sendTimeout)
 	defer cancel()
 	f := c.finder(a)
@@ -134,13 +143,7 @@ func (c *runCmd) look(a *app) (endings []ending) {
 
 // tell posts how the command ended to those that were found when it began, and
 // gives the code of the first that failed.
-func (c *runCmd) tell(a *app, ran hook.Command, tail *hook.Tail, endings []ending) (code int) {
-	// The command's code is known, and nothing that happens now changes it.
-	defer func() {
-		if r := recover(); r != nil {
-			code = a.ui.fault(r)
-		}
-	}()
+func (c *runCmd) tell(a *app, ran hook.Command, tail *hook.Tail, endings []ending) int {
 	ctx, cancel := c.budget(a.ctx, sendTimeout)
 	defer cancel()
 	ran.Label = a.ui.scrub(c.Label)
