@@ -111,8 +111,8 @@ func (e *startError) Unwrap() error { return e.err }
 
 var errNotFound = errors.New("no such command in PATH")
 
-// lookPath finds a command as execvp(3) does: one that is there and may not be
-// run is another thing than one that is nowhere. The error is a *startError.
+// lookPath finds a command as a shell does: one that is there and may not be run
+// is another thing than one that is nowhere, or where we may not look. The error is a *startError.
 func lookPath(name, path string) (string, error) {
 	if strings.Contains(name, "/") {
 		err := executable(name)
@@ -141,11 +141,16 @@ func lookPath(name, path string) (string, error) {
 		switch err := executable(file); {
 		case err == nil:
 			return file, nil
-		case errors.Is(err, syscall.EACCES):
+		case errors.Is(err, syscall.EACCES) && there(file):
 			failed = &startError{name, err, 126}
 		}
 	}
 	return "", failed
+}
+
+func there(file string) bool {
+	var stat unix.Stat_t
+	return unix.Stat(file, &stat) == nil
 }
 
 // executable gives the bare cause, which the name is put before.
