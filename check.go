@@ -87,18 +87,10 @@ func (c *checkCmd) one(a *app, ctx context.Context, m envtoken.Match) ending {
 	f := c.finder(a)
 	f.NoDial = !c.Connect
 	e := a.reach(ctx, f, m, func(t inbox.Target) (inbox.Outcome, error) {
-		o := inbox.Options{Logger: a.ui.logger()}
 		if c.Connect {
-			return inbox.Probe(ctx, t, o)
+			return inbox.Probe(ctx, t, inbox.Options{Logger: a.ui.logger()})
 		}
-		if s, ok := f.RecordOf(ctx, t); ok {
-			// Nobody answers at a socket that a dead session has left. Not asked of
-			// a session that is: only the connection tells.
-			if err := s.Alive(); err != nil {
-				return noOutcome, err
-			}
-		}
-		return inbox.Check(ctx, t, inbox.Message{Body: "check"}, o)
+		return a.look(ctx, f, t)
 	})
 	s := m.Session
 	if s == nil {
@@ -109,6 +101,18 @@ func (c *checkCmd) one(a *app, ctx context.Context, m envtoken.Match) ending {
 		e.err = inbox.Fail(inbox.ChannelOff, "", nil) // as a send would say
 	}
 	return e
+}
+
+// look checks a target without connecting to it.
+func (a *app) look(ctx context.Context, f *envtoken.Finder, t inbox.Target) (inbox.Outcome, error) {
+	if s, ok := f.RecordOf(ctx, t); ok {
+		// Nobody answers at a socket that a dead session has left. Not asked of
+		// a session that is: only the connection tells.
+		if err := s.Alive(); err != nil {
+			return noOutcome, err
+		}
+	}
+	return inbox.Check(ctx, t, inbox.Message{Body: "check"}, inbox.Options{Logger: a.ui.logger()})
 }
 
 // steps says what each check found: all is well before the one that failed, and

@@ -22,9 +22,9 @@ type target struct {
 type posting struct {
 	target
 	All       bool           `help:"Every session that matches, or every session where no --to is given; not the caller's own."`
-	As        string         `placeholder:"NAME" help:"The sender that the session shows. Default: the session's own name inside a session, else ccpost."`
+	As        string         `placeholder:"NAME" help:"The sender that the session shows. Default: the command's name for run, else the session's own name inside a session, else ccpost."`
 	Wait      *time.Duration `placeholder:"D" help:"How long to wait for a word on what became of the message; 0 is not at all, and then no word is known. Default: 250ms, for hook 100ms."`
-	Timeout   time.Duration  `placeholder:"D" help:"The whole budget, at most 10m. Default: 10s, for hook 1s."`
+	Timeout   time.Duration  `placeholder:"D" help:"The whole budget, at most 10m; for run from the command's end on. Default: 10s, for hook 1s."`
 	Priority  string         `default:"next" enum:"next,later,now" placeholder:"P" help:"next, later, or now, which aborts what the session is doing."`
 	DryRun    bool           `help:"Check everything, connect to nothing, send nothing."`
 	IfPresent bool           `help:"Skip silently, with exit code 0, where no session is there."`
@@ -117,6 +117,7 @@ type ending struct {
 	err    error
 	skip   bool   // nothing was posted, by request
 	why    string // of a skip; "" is silent
+	said   bool   // it was reported already
 
 	confirmed *bool  // of a rename
 	steps     []step // of a check
@@ -135,14 +136,9 @@ func (p *posting) deliver(a *app, ctx context.Context, body string, raw bool, gu
 	}
 	matches := p.find(a, ctx, p.All, p.DryRun)
 	endings := make([]ending, len(matches))
-	one := func(i int) {
+	a.each(len(matches), func(i int) {
 		endings[i] = p.one(a, ctx, matches[i], body, raw, guard)
-	}
-	if len(matches) == 1 {
-		one(0)
-	} else {
-		a.each(len(matches), parallel, one)
-	}
+	})
 	return a.report(endings)
 }
 
@@ -155,9 +151,13 @@ func (a *app) report(endings []ending) int {
 			u.about = label(e.target)
 		}
 		var c int
-		if e.skip {
+		switch {
+		case e.said && e.err != nil && !e.skip:
+			c = asError(e.err).Outcome.Exit()
+		case e.said:
+		case e.skip:
 			c = u.skip(e.target, e.why)
-		} else {
+		default:
 			c = u.result(e)
 		}
 		if code == 0 {
@@ -276,10 +276,14 @@ func absent(err error) bool {
 	return gone(err) || n == inbox.NoSessionRecord || n == inbox.NotLive || n == inbox.NoSocketPath
 }
 
-// each calls f for 0 to n-1, so many at a time.
-func (a *app) each(n, atATime int, f func(int)) {
+// each calls f for 0 to n-1, several at a time.
+func (a *app) each(n int, f func(int)) {
+	if n == 1 {
+		f(0)
+		return
+	}
 	var wg sync.WaitGroup
-	slots := make(chan struct{}, atATime)
+	slots := make(chan struct{}, parallel)
 	for i := range n {
 		slots <- struct{}{}
 		wg.Add(1)

@@ -1,19 +1,15 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
-	"syscall"
-	"unicode"
 
 	"ccpost/envtoken"
 	"ccpost/golden"
+	"ccpost/hook"
 	"ccpost/inbox"
 )
 
@@ -48,7 +44,7 @@ func (c *listenCmd) run(a *app) int {
 		return a.command(c.Command, s.Environ())
 	}
 	a.ui.warn(fmt.Sprintf("post to it with: ccpost send --config-dir %s --to %s MESSAGE",
-		quote(lookup(s.Environ(), envtoken.EnvConfigDir)), quote(s.Path())))
+		hook.Quote(lookup(s.Environ(), envtoken.EnvConfigDir)), hook.Quote(s.Path())))
 	<-a.ctx.Done()
 	if failed := a.calledOff(); failed.Outcome == inbox.Internal {
 		return a.ui.fail(failed)
@@ -56,54 +52,23 @@ func (c *listenCmd) run(a *app) int {
 	return a.ended(0)
 }
 
-// quote makes one word of a path for a shell.
-func quote(path string) string {
-	if strings.IndexFunc(path, func(r rune) bool {
-		return !strings.ContainsRune("/._-", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r)
-	}) < 0 {
-		return path
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
-}
-
 // command runs a command to its end with more in its environment, and gives its
 // exit code as a shell does: 128 and the signal, 126 or 127 where it can't be
 // started.
 func (a *app) command(args, environ []string) int {
-	path, err := exec.LookPath(args[0])
-	if err != nil {
+	var failed *startError
+	switch err := a.startCommand(args, overlay(a.environ, environ), a.stdin, os.Stdout, os.Stderr); {
+	case errors.As(err, &failed):
 		a.ui.warn(err.Error())
-		if errors.Is(err, fs.ErrPermission) {
-			return 126
-		}
-		return 127
+		return failed.code
+	case err != nil:
+		return a.ui.fail(a.calledOff())
 	}
-	// Not os/exec's Cmd: the command takes our own descriptors, and it would
-	// add 135 kB to the binary.
-	p, err := os.StartProcess(path, args, &os.ProcAttr{
-		Env:   overlay(a.environ, environ),
-		Files: []*os.File{a.stdin, os.Stdout, os.Stderr},
-	})
-	if err != nil {
-		a.ui.warn(err.Error())
-		return 126
-	}
-	// TERM and HUP are passed on. What a terminal's keys send reaches the
-	// command by itself.
-	defer context.AfterFunc(a.ctx, func() {
-		var s signalled
-		if errors.As(context.Cause(a.ctx), &s) && (s.Signal == syscall.SIGTERM || s.Signal == syscall.SIGHUP) {
-			_ = p.Signal(s.Signal)
-		}
-	})()
-	state, err := p.Wait()
+	status, err := a.waitCommand()
 	if err != nil {
 		return a.ui.fail(inbox.Fail(inbox.Internal, "", err))
 	}
-	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-		return 128 + int(ws.Signal())
-	}
-	return state.ExitCode()
+	return exitCode(status)
 }
 
 // overlay gives environ with its variables of the same names replaced: readers

@@ -34,6 +34,7 @@ func main() {
 type grammar struct {
 	Send    sendCmd    `cmd:"" help:"Post one message into a running session."`
 	Hook    hookCmd    `cmd:"" help:"Post from a Claude Code hook: the event's JSON is on standard input."`
+	Run     runCmd     `cmd:"" help:"Run a command, post how it ended, and exit with its code."`
 	List    listCmd    `cmd:"" help:"List the live sessions of this user."`
 	Check   checkCmd   `cmd:"" help:"Can it be reached? Each check and its answer; nothing is sent."`
 	Policy  policyCmd  `cmd:"" help:"Show or edit the user's crossSessionInbound: what sessions do with the messages of other processes."`
@@ -52,6 +53,7 @@ type app struct {
 	getenv    func(string) string
 	sessionID string // the caller's own, where a hook's event names it
 	ui        ui
+	child     child
 
 	bestEffort bool // hook: exit 0 whatever happens
 }
@@ -141,7 +143,7 @@ func (a *app) calledOff() *inbox.Error {
 func (a *app) parse(args []string) int {
 	var g grammar
 	// For a command line that is refused; one that is taken says it itself.
-	a.ui.json = asked(args, "--json") && args[0] != "hook"
+	a.ui.json = asked(args, "--json") && args[0] != "hook" && args[0] != "run"
 	if asked(args, "--help=false") {
 		return a.ui.fail(inbox.Fail(inbox.Usage, "", errors.New("--help takes no value")))
 	}
@@ -178,6 +180,8 @@ func (a *app) parse(args []string) int {
 		return a.ended(g.Send.run(a))
 	case "hook":
 		return g.Hook.run(a)
+	case "run":
+		return g.Run.run(a)
 	case "list":
 		return g.List.run(a)
 	case "check":
@@ -200,6 +204,12 @@ func asked(args []string, flag string) bool {
 	if i := slices.Index(args, "--"); i >= 0 {
 		args = args[:i]
 	}
+	if len(args) > 0 && args[0] == "run" {
+		// What stands behind the command is the command's own.
+		if i := slices.IndexFunc(args[1:], func(s string) bool { return !strings.HasPrefix(s, "-") }); i >= 0 {
+			args = args[:1+i]
+		}
+	}
 	return slices.Contains(args, flag)
 }
 
@@ -215,8 +225,9 @@ type signalled struct{ syscall.Signal }
 
 func (s signalled) Error() string { return "the signal " + s.Signal.String() }
 
-// watchSignals ends the context on a signal that asks the program to end. The
-// command then cleans up and says what became of the message so far.
+// watchSignals ends the context on a signal that asks the program to end, where
+// it isn't for a command that we run. Our own command then cleans up and says
+// what became of the message so far.
 func (a *app) watchSignals(signals ...os.Signal) (stop func()) {
 	// One that was ignored when we were started, by nohup or in the background
 	// of a script, stays so.
@@ -225,8 +236,8 @@ func (a *app) watchSignals(signals ...os.Signal) (stop func()) {
 	signal.Notify(c, signals...)
 	a.start(a.cancel, func() {
 		for s := range c {
-			if s != syscall.SIGPIPE {
-				a.cancel(signalled{s.(syscall.Signal)})
+			if s := s.(syscall.Signal); s != syscall.SIGPIPE && !a.child.takes(s) {
+				a.cancel(signalled{s})
 			}
 		}
 	})

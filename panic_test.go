@@ -23,6 +23,7 @@ import (
 func TestPlantedPanics(t *testing.T) {
 	t.Parallel()
 	send, hook := []string{"send", "hello"}, []string{"hook"}
+	ran := []string{"run", "--require-post", "--", "true"}
 	for name, c := range map[string]struct {
 		dir  string
 		at   string // function, Type.method, or function/N for the Nth function literal in it
@@ -44,6 +45,10 @@ func TestPlantedPanics(t *testing.T) {
 		"after the message":    {"inbox", "post.finish", send, 74},
 		"after the event":      {"inbox", "post.finish", hook, 74},
 		"before the log":       {"inbox", "post.write", send, 70},
+		"run":                  {".", "runCmd.run", ran, 70},
+		"before the command":   {".", "runCmd.look", ran, 70},
+		"after the command":    {".", "runCmd.tell", ran, 70},
+		"after its message":    {"inbox", "post.finish", ran, 74},
 		"a goroutine":          {".", "app.watchSignals/1", []string{"send", "-"}, 70},
 		"a goroutine, reading": {".", "app.readBody/1", []string{"send", "-"}, 70},
 	} {
@@ -91,6 +96,34 @@ func TestPlantedPanics(t *testing.T) {
 			}
 			if n := len(session.Messages()); (n == 0) != (c.code == 70) {
 				t.Errorf("exit code %d, and the session took %d messages", c.code, n)
+			}
+		})
+	}
+}
+
+// Once the command can run it does, and its code is what counts.
+func TestPlantedPanicsRun(t *testing.T) {
+	t.Parallel()
+	for at, dir := range map[string]string{
+		"runCmd.look": ".", "runCmd.tell": ".", "runCmd.post": ".", "passing.copy": ".", "Tail.Output": "hook", "Command.Text": "hook",
+	} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			program := build(t, dir, at)
+			session := start(t, golden.Config{})
+			env := environ(t, session.Environ()...)
+			for want, args := range map[int][]string{
+				5:  {"run", "--", "sh", "-c", "exit 5"},
+				0:  {"run", "--", "true"},
+				70: {"run", "--require-post", "--", "true"},
+			} {
+				got := execute(t, program, env, nil, args...)
+				if got.code != want || !strings.HasPrefix(got.stderr, "ccpost: internal: ") || strings.Count(got.stderr, "\n") != 1 {
+					t.Errorf("%s: want exit %d and internal on one line\n%s", args, want, got)
+				}
+			}
+			if n := len(session.Messages()); n != 0 {
+				t.Errorf("%d messages came", n)
 			}
 		})
 	}

@@ -230,6 +230,9 @@ func TestReaderGone(t *testing.T) {
 		{[]string{"--help"}, outside, 0},
 		{[]string{"no-such-command"}, outside, 64},
 		{[]string{"listen", "--", "ccpost", "send", "hello"}, outside, 0},
+		{[]string{"run", "-v", "--", "sh", "-c", "exit 3"}, inside, 3},
+		{[]string{"run", "--", "sh", "-c", "exit 3"}, outside, 3},
+		{[]string{"run", "--no-such-flag"}, inside, 64},
 	} {
 		read, write, err := os.Pipe()
 		if err != nil {

@@ -112,6 +112,7 @@ func TestNoTokenInOutput(t *testing.T) {
 	for _, s := range scenarios {
 		for name, command := range map[string][]string{
 			"send": {"send", "--verbose", "hello"}, "json": {"send", "--verbose", "--json", "hello"}, "hook": {"hook", "--verbose"},
+			"run": {"run", "--verbose", "--", "true"},
 		} {
 			check(s.name+"/"+name, s.env, event, slices.Concat(command[:1], s.args, command[1:])...)
 		}
@@ -122,6 +123,7 @@ func TestNoTokenInOutput(t *testing.T) {
 		{"listen", "--", "no-such-command-" + envToken}, {"listen", "--behave", envToken},
 		{"listen", "--", "ccpost", "send", "--verbose", "hello"}, {"listen", "--behave", "drop", "--", "ccpost", "send", "-v", "hello"},
 		{"hook", "--text", "{" + envToken}, {"hook", envToken},
+		{"run", envToken}, {"run", "--", "/" + envToken}, {"run", "--on", envToken, "true"}, {"run", "--tail", envToken, "true"}, {"run", "-v", "--label", envToken, "true"},
 	} {
 		check("command/"+strings.Join(args, "_"), inside, "", args...)
 	}
@@ -195,6 +197,9 @@ func TestTokenGoesNowhereElse(t *testing.T) {
 			}
 			if got := ccpost(t, env, event, slices.Concat([]string{"hook"}, p.args)...); got.code != c.code {
 				t.Errorf("hook: want exit %d\n%s", c.code, got)
+			}
+			if got := ccpost(t, env, "", slices.Concat([]string{"run", "--require-post"}, p.args, []string{"true"})...); got.code != c.code {
+				t.Errorf("run: want exit %d\n%s", c.code, got)
 			}
 			if sent := r.got(); sent != "" {
 				t.Errorf("the other socket was sent %q", sent)
