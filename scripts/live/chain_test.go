@@ -1,0 +1,76 @@
+//go:build live
+
+package live
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ccpost/scripts/messagesapi"
+)
+
+// Two sessions whose Stop hooks post to each other would answer each other
+// without end. Each posts what its own user had it do, and no more.
+func TestStopHooksDoNotAnswerEachOther(t *testing.T) {
+	h := newHome(t)
+	say := func(text string) messagesapi.Script {
+		return func(messagesapi.Request) messagesapi.Reply { return messagesapi.Reply{Text: text} }
+	}
+	toName := func(name string) hooks {
+		return hooks{"Stop": execForm(ccpost(t), "hook", "--to", "name:"+name)}
+	}
+	a := h.start(t, "worker-a", say("a is done"), toName("worker-b"))
+	b := h.start(t, "worker-b", say("b is done"), toName("worker-a"))
+	a.prompt(t, "go on")
+	b.awaitPost(t, "worker-a", "a is done")
+	b.awaitResult(t, 1)
+	b.prompt(t, "go on")
+	a.awaitPost(t, "worker-b", "b is done")
+	a.awaitResult(t, 2)
+	for s, want := range map[*session][]string{
+		a: {"Stop in worker-b: b is done"},
+		b: {"Stop in worker-a: a is done"},
+	} {
+		if diff := cmp.Diff(want, s.given(t)); diff != "" {
+			t.Errorf("%s was given (-want +got):\n%s", s.name, diff)
+		}
+	}
+}
+
+// --allow-chain lifts that guard.
+func TestAllowChain(t *testing.T) {
+	h := newHome(t)
+	a := h.start(t, "worker-a", func(messagesapi.Request) messagesapi.Reply {
+		return messagesapi.Reply{Text: "a is done"}
+	}, hooks{"Stop": execForm(ccpost(t), "hook", "--to", "name:worker-b", "--allow-chain")})
+	b := h.start(t, "worker-b", nil, nil)
+	a.send(t, a.socket, "ci", "go on")
+	b.awaitPost(t, "worker-a", "a is done")
+}
+
+// Who asked for the work gets its report: a message from another Claude is no
+// poster's.
+func TestWorkerReportsToItsOverseer(t *testing.T) {
+	h := newHome(t)
+	worker := h.start(t, "worker", func(messagesapi.Request) messagesapi.Reply {
+		return messagesapi.Reply{Text: "the work is done"}
+	}, hooks{"Stop": execForm(ccpost(t), "hook", "--to", "name:overseer")})
+	overseer := h.start(t, "overseer", func(r messagesapi.Request) messagesapi.Reply {
+		switch {
+		case strings.Contains(r.Text(), "have it done"): // the tool is one that is asked for first
+			return messagesapi.Reply{Tool: "ToolSearch", Input: map[string]any{"query": "select:SendMessage"}}
+		case r.HasTool("SendMessage") && !strings.Contains(r.AllText(), `"success":true`):
+			return messagesapi.Reply{Tool: "SendMessage", Input: map[string]any{
+				"to": "worker", "summary": "some work", "message": "do some work",
+			}}
+		}
+		return messagesapi.Reply{Text: "ok"}
+	}, nil)
+	overseer.prompt(t, "have it done")
+	overseer.awaitPost(t, "worker", "the work is done")
+	if got := posts(worker.api.Requests()[0]); len(got) != 1 || got[0] != "do some work" {
+		t.Errorf("the worker was given %q", got)
+	}
+}
