@@ -212,3 +212,31 @@ func (h *home) policy(t *testing.T, value string) {
 		t.Fatalf("policy %s: exit %d\n%s", value, got.exit, got.stderr)
 	}
 }
+
+// What a git hook does in a repository that five sessions work in. The figure is
+// printed, not held to: five sessions that begin a turn at once are busy with that.
+func TestTimeToTellFive(t *testing.T) {
+	h := newHome(t)
+	var sessions []*session
+	for range 5 {
+		sessions = append(sessions, h.start(t, "worker", nil, nil)) // of one name, and so in one directory
+	}
+	work := sessions[0].work
+	var all []time.Duration
+	for i := range 20 { // all senders without a reply address share one limit, which is 30 at once
+		began := time.Now()
+		h.send(t, "dir:"+work, "git", fmt.Sprintf("commit %d", i), "--if-present", "--wait=0")
+		all = append(all, time.Since(began))
+		for _, s := range sessions {
+			s.await(t, "come to rest", func() bool {
+				r, err := s.readRecord()
+				return err == nil && r.Status == "idle"
+			})
+		}
+	}
+	for _, s := range sessions {
+		s.awaitPost(t, "git", "commit 19")
+	}
+	slices.Sort(all)
+	t.Logf("five sessions told, 20 times: median %v, fastest %v, slowest %v", all[10], all[0], all[19])
+}
