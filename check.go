@@ -76,35 +76,34 @@ func (c *checkCmd) run(a *app) int {
 		return c.channel(a)
 	}
 	var endings []ending
-	for _, m := range c.find(a, ctx, c.All, !c.Connect) {
-		endings = append(endings, c.one(a, ctx, m))
+	f := c.finder(a)
+	f.NoDial = !c.Connect
+	matches := c.find(ctx, f, c.All)
+	for i := range matches {
+		endings = append(endings, c.one(a, ctx, f, matches, i))
 	}
 	return a.report(endings)
 }
 
 // one takes the way of a post to just before its first byte.
-func (c *checkCmd) one(a *app, ctx context.Context, m envtoken.Match) ending {
-	f := c.finder(a)
-	f.NoDial = !c.Connect
-	e := a.reach(ctx, f, m, func(t inbox.Target) (inbox.Outcome, error) {
+func (c *checkCmd) one(a *app, ctx context.Context, f *envtoken.Finder, matches []envtoken.Match, i int) ending {
+	m := matches[i] // who was called last
+	e := a.reach(ctx, f, matches, i, func(called envtoken.Match) (inbox.Outcome, error) {
+		m = called
 		o := inbox.Options{Logger: a.ui.logger()}
 		if c.Connect {
-			return inbox.Probe(ctx, t, o)
+			return inbox.Probe(ctx, m.Target, o)
 		}
-		if s, ok := f.RecordOf(ctx, t); ok {
+		if m.Session != nil {
 			// Nobody answers at a socket that a dead session has left. Not asked of
 			// a session that is: only the connection tells.
-			if err := s.Alive(); err != nil {
+			if err := m.Session.Alive(); err != nil {
 				return noOutcome, err
 			}
 		}
-		return inbox.Check(ctx, t, inbox.Message{Body: "check"}, o)
+		return inbox.Check(ctx, m.Target, inbox.Message{Body: "check"}, o)
 	})
-	s := m.Session
-	if s == nil {
-		s, _ = f.RecordOf(ctx, e.target)
-	}
-	e.steps = c.steps(a, e.target, s, asError(e.err))
+	e.steps = c.steps(a, m, asError(e.err))
 	if a.off() {
 		e.err = inbox.Fail(inbox.ChannelOff, "", nil) // as a send would say
 	}
@@ -113,7 +112,8 @@ func (c *checkCmd) one(a *app, ctx context.Context, m envtoken.Match) ending {
 
 // steps says what each check found: all is well before the one that failed, and
 // behind it nothing is known.
-func (c *checkCmd) steps(a *app, t inbox.Target, s *envtoken.Session, failed *inbox.Error) []step {
+func (c *checkCmd) steps(a *app, m envtoken.Match, failed *inbox.Error) []step {
+	t, s := m.Target, m.Session
 	found := make([]string, len(stepNames))
 	if s != nil {
 		found[stepRecord] = a.tilde(s.File())

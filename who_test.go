@@ -337,6 +337,18 @@ func TestCheckAgreesWithSend(t *testing.T) {
 			return with(env, p.s.Environ()...), []string{"--to", "other-one"}
 		}, own, inbox.SocketMissing, "", false},
 
+		// WANTED: nor where it bears our id, or our variables name its process.
+		{"another one's inbox is gone, and it has our id", func(t *testing.T, p place, env []string) ([]string, []string) {
+			pid := alive(t)
+			register(t, p.config, pid, filepath.Join(p.sockets, strconv.Itoa(pid)+".sock"), p.id)
+			return with(env, p.s.Environ()...), []string{"--to", "pid:" + strconv.Itoa(pid)}
+		}, own, inbox.SocketMissing, "", false},
+		{"another one's inbox is gone, and our variables name its process", func(t *testing.T, p place, env []string) ([]string, []string) {
+			pid := alive(t)
+			register(t, p.config, pid, filepath.Join(p.sockets, strconv.Itoa(pid)+".sock"), "other-one")
+			return with(env, "CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN", "CLAUDE_PID="+strconv.Itoa(pid)), []string{"--to", "other-one"}
+		}, own, inbox.SocketMissing, "", false},
+
 		// WANTED: check doesn't bless what send refuses.
 		{"switched off", func(t *testing.T, p place, env []string) ([]string, []string) {
 			return append(env, "CCPOST=0"), nil
@@ -483,7 +495,9 @@ func TestNothingConnectsUnasked(t *testing.T) {
 		inProcess(t, outside, args...)
 		untouched(strings.Join(args, " "))
 	}
-	for _, env := range [][]string{inside, twice} {
+	// The environment's inbox is gone, and two records bear the id.
+	gone := with(twice, "CLAUDE_CODE_MESSAGING_SOCKET="+filepath.Join(dir, "s", "1.sock"), "CLAUDE_CODE_MESSAGING_TOKEN="+envToken)
+	for _, env := range [][]string{inside, twice, gone} {
 		for _, args := range [][]string{{"check"}, {"check", "--to", "self"}, {"send", "--dry-run", "x"}, {"list"}} {
 			inProcess(t, env, args...)
 			untouched(strings.Join(args, " ") + " inside")
@@ -532,6 +546,38 @@ func TestSelfElsewhere(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestSelfElsewhereIsNamedToo: the inbox that self has now gets the message once,
+// also where another --to names it.
+func TestSelfElsewhereIsNamedToo(t *testing.T) {
+	p := settle(t, golden.Config{Name: "own"})
+	env := environ(t, with(p.s.Environ(), "CLAUDE_CODE_MESSAGING_SOCKET="+filepath.Join(p.sockets, "1.sock"), "CLAUDE_PID=1")...)
+	for _, args := range [][]string{{"send", "--to", "self", "--to", "own", "hello"}, {"send", "--to", "own", "--to", "self", "hello"}} {
+		before := len(p.s.Messages())
+		r, e := reports(t, env, args...)
+		if n := len(p.s.Messages()) - before; n != 1 || len(r) != 1 || e.code != 0 || r[0].Socket != p.s.Path() {
+			t.Errorf("%d messages, %v", n, e)
+		}
+	}
+	// A path names it as self does.
+	before := len(p.s.Messages())
+	_, e := reports(t, env, "send", "--to", filepath.Join(p.sockets, "1.sock"), "--to", "self", "hello")
+	if n := len(p.s.Messages()) - before; n != 1 || e.code != 0 {
+		t.Errorf("%d messages, %v", n, e)
+	}
+}
+
+// TestOthersAreNotRenamed: a name for another session, whose inbox is gone, is
+// none for the caller's own.
+func TestOthersAreNotRenamed(t *testing.T) {
+	p := settle(t, golden.Config{Name: "own"})
+	pid := alive(t)
+	register(t, p.config, pid, filepath.Join(p.sockets, strconv.Itoa(pid)+".sock"), p.id)
+	r, e := reports(t, environ(t, p.s.Environ()...), "rename", "--to", "pid:"+strconv.Itoa(pid), "new")
+	if len(r) != 1 || r[0].Outcome != inbox.SocketMissing || len(p.s.Lines()) > 0 {
+		t.Errorf("%v, %q", e, p.s.Lines())
 	}
 }
 

@@ -115,7 +115,7 @@ func TestKey(t *testing.T) {
 			if m[0].Target.PID != pid || m[0].Target.Path != w.socket(pid) {
 				t.Errorf("%v", m[0].Target)
 			}
-			byPath, pathErr := f.Path(t.Context(), w.socket(pid))
+			byPath, pathErr := both(f.Path(t.Context(), w.socket(pid)))
 			if c.words == "" {
 				if m[0].Err != nil || m[0].Target.Token.IsZero() || pathErr != nil || byPath.Token.IsZero() {
 					t.Errorf("%v, and by path %v", m[0].Err, pathErr)

@@ -201,18 +201,18 @@ func TestSelfByID(t *testing.T) {
 		"another flag":        {Getenv: getenv(EnvSession+"="+idA, EnvConfigDir+"="+w.config), ConfigDirs: []string{w.in("x").config}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			target, err := f.SelfByID(t.Context())
+			target, err := both(f.SelfByID(t.Context()))
 			wantTarget(t, target, err, s, "key", idA, "own")
 		})
 	}
 	f := &Finder{Getenv: getenv(EnvConfigDir + "=" + w.config)}
-	_, err := f.SelfByID(t.Context())
+	_, err := both(f.SelfByID(t.Context()))
 	wantError(t, err, inbox.NoSessionRecord, "")
 	f = &Finder{Getenv: getenv(EnvConfigDir+"="+w.config, EnvSession+"="+idC)}
-	_, err = f.SelfByID(t.Context())
+	_, err = both(f.SelfByID(t.Context()))
 	wantError(t, err, inbox.NoSessionRecord, "", idC)
 	w.put(w.file(w.pids["other"]), w.record(w.pids["other"], fields{"sessionId": idC, "procStart": "1", "pidDomain": "linux:0:pid:[1]"}), 0o644)
-	_, err = f.SelfByID(t.Context())
+	_, err = both(f.SelfByID(t.Context()))
 	wantError(t, err, inbox.NotLive, "")
 	w.untouched()
 }
@@ -334,3 +334,6 @@ func TestOwn(t *testing.T) {
 		t.Error("the class")
 	}
 }
+
+// both takes a match apart.
+func both(m Match) (inbox.Target, error) { return m.Target, m.Err }

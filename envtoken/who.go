@@ -19,6 +19,7 @@ type Match struct {
 	Target  inbox.Target // as far as it is known, where Err is set
 	Session *Session     // its record; nil where only the environment or a path tells of it
 	Err     error        // an *inbox.Error
+	Self    bool         // it was asked for as self: where its inbox is gone, SelfByID may know another
 }
 
 // Ambiguous is the cause of an ambiguous-target: the sessions that match.
@@ -47,9 +48,9 @@ func (f *Finder) Find(ctx context.Context, who string, all bool) ([]Match, error
 	kind, value := split(who)
 	switch {
 	case who == "self":
-		return one(f.Self(ctx))
+		return []Match{f.Self(ctx)}, nil
 	case kind == "uds":
-		return one(f.Path(ctx, value))
+		return []Match{f.Path(ctx, value)}, nil
 	case kind == "dir":
 		inside, err := f.inside(value)
 		if err != nil {
@@ -70,7 +71,7 @@ func (f *Finder) Find(ctx context.Context, who string, all bool) ([]Match, error
 	}
 	m, err := f.match(ctx, who, all, byName(who), byID(who), byPrefix(who), byPID(who))
 	if err != nil && outcome(err) == inbox.NoSessionRecord && (strings.Contains(who, "/") || strings.HasSuffix(who, ".sock")) {
-		return one(f.Path(ctx, who)) // a path that isn't absolute, which says so
+		return []Match{f.Path(ctx, who)}, nil // a path that isn't absolute, which says so
 	}
 	return m, err
 }
@@ -119,10 +120,6 @@ func split(who string) (kind, value string) {
 func parsePID(s string) (int, bool) {
 	pid, err := strconv.Atoi(s)
 	return pid, err == nil && pid > 0 && strconv.Itoa(pid) == s
-}
-
-func one(t inbox.Target, err error) ([]Match, error) {
-	return []Match{{Target: t, Err: err}}, nil
 }
 
 // inside matches the sessions that work in a directory or below it, links
@@ -185,7 +182,7 @@ func (f *Finder) match(ctx context.Context, who string, all bool, readings ...re
 	case len(live) > 1 && !all:
 		return nil, inbox.Fail(inbox.AmbiguousTarget, "", &Ambiguous{live})
 	case len(live) == 0 && dead != nil && !all:
-		return []Match{{dead.known(), dead.Session, dead.Err}}, nil
+		return []Match{{Target: dead.known(), Session: dead.Session, Err: dead.Err}}, nil
 	case len(live) == 0:
 		return nil, inbox.Fail(inbox.NoSessionRecord, "", f.nowhere(who, errs))
 	}
@@ -195,7 +192,7 @@ func (f *Finder) match(ctx context.Context, who string, all bool, readings ...re
 		if current != nil {
 			t.Current = func() (string, error) { return current(s) }
 		}
-		found = append(found, Match{t, s, err})
+		found = append(found, Match{Target: t, Session: s, Err: err})
 	}
 	return found, nil
 }

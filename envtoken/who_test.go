@@ -532,7 +532,7 @@ func TestPath(t *testing.T) {
 		other.put(other.keyFile(w.pids["a"], path), other.key(w.pids["a"], fields{"procStart": "1"}), 0o600)
 		for _, dirs := range [][]string{{w.config, other.config}, {other.config, w.config}} {
 			f := &Finder{Getenv: getenv(), ConfigDirs: dirs}
-			target, err := f.Path(t.Context(), path)
+			target, err := both(f.Path(t.Context(), path))
 			if err != nil || target.SessionID != idA {
 				t.Errorf("%v %v", target, err)
 			}
@@ -548,7 +548,7 @@ func TestPath(t *testing.T) {
 		w.put(w.file(thief), w.record(thief, fields{"sessionId": idC, "messagingSocketPath": path}), 0o644)
 		w.put(w.keyFile(thief, path), w.key(thief, nil), 0o600)
 		defer os.Remove(w.file(thief))
-		target, err := w.finder().Path(t.Context(), path)
+		target, err := both(w.finder().Path(t.Context(), path))
 		if err != nil || target.SessionID != idA || target.PID != w.pids["a"] {
 			t.Errorf("%v %v", target, err)
 		}
@@ -561,7 +561,7 @@ func TestPath(t *testing.T) {
 		pid := process(t)
 		w.put(w.file(pid), w.record(pid, fields{"sessionId": idB, "messagingSocketPath": any}), 0o644)
 		w.put(w.keyFile(pid, any), w.key(pid, nil), 0o600)
-		target, err := w.finder().Path(t.Context(), any)
+		target, err := both(w.finder().Path(t.Context(), any))
 		if err != nil || target.SessionID != idB || target.PID != pid {
 			t.Errorf("%v %v", target, err)
 		}
@@ -579,7 +579,7 @@ func TestNoDescriptorStays(t *testing.T) {
 	w.add("b", fields{"sessionId": idA})
 	look := func() {
 		_, _ = w.finder().Find(t.Context(), idA, false)
-		_, _ = w.finder().Path(t.Context(), w.socket(w.pids["a"]))
+		_ = w.finder().Path(t.Context(), w.socket(w.pids["a"]))
 		_, _ = w.finder().Find(t.Context(), "dir:"+w.root, false)
 	}
 	next := func() int {
