@@ -34,6 +34,10 @@ func (c *renameCmd) run(a *app) int {
 	if a.off() {
 		return a.ui.fail(inbox.Fail(inbox.ChannelOff, "", nil))
 	}
+	// As with a message: whether a name is one is no matter of who is there.
+	if err := inbox.CheckName(c.Name); err != nil {
+		return a.ui.fail(err)
+	}
 	ctx, cancel := context.WithTimeout(a.ctx, c.Timeout)
 	defer cancel()
 	var endings []ending
