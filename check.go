@@ -176,11 +176,7 @@ func version(t inbox.Target) step {
 func (c *checkCmd) channel(a *app) int {
 	f := c.finder(a)
 	records, errs := f.Records(a.ctx)
-	why := errors.New("no record names a socket that would be dialled, in " + f.Where())
-	for _, err := range errs {
-		why = fmt.Errorf("%w; %w", why, err)
-	}
-	err := error(inbox.Fail(inbox.NoSocketPath, "", why))
+	err := error(f.Nowhere(inbox.NoSocketPath, "no record names a socket that would be dialled,", errs))
 	var target inbox.Target
 	for _, r := range records {
 		if r.Err != nil {
@@ -190,6 +186,9 @@ func (c *checkCmd) channel(a *app) int {
 			target, err = t, nil
 			break
 		}
+	}
+	if a.off() {
+		err = inbox.Fail(inbox.ChannelOff, "", nil)
 	}
 	out := noOutcome
 	out.Name = inbox.Reachable

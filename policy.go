@@ -67,9 +67,8 @@ func (c *policyCmd) settings(a *app) (envtoken.Settings, error) {
 	if c.ConfigDir != "" {
 		f.ConfigDirs = []string{c.ConfigDir}
 	}
-	s, ok := f.Settings(dir)
-	if !ok {
-		return s, errors.New("neither CLAUDE_CONFIG_DIR nor HOME is set, and there is no --config-dir")
+	if s, err = f.Settings(dir); err != nil {
+		return s, fmt.Errorf("there is no --config-dir, and %w", err)
 	}
 	c.Dir, s.ManagedDir = dir, c.managedDir
 	s.ConfigDir, err = filepath.Abs(s.ConfigDir)

@@ -251,6 +251,26 @@ func TestCheckAgreesWithSend(t *testing.T) {
 		{"others may write the registry", func(t *testing.T, p place, env []string) ([]string, []string) {
 			do(t, os.Chmod(filepath.Dir(p.file()), 0o770))
 			return env, nil
+		}, named, inbox.ForeignSocket, inbox.ReasonDirMode, false},
+		// WANTED: the others are looked into all the same.
+		{"others may write another registry", func(t *testing.T, p place, env []string) ([]string, []string) {
+			return env, []string{"--config-dir", p.config, "--config-dir", unsafeRegistry(t), "--to", "own"}
+		}, named, inbox.SentNoReceipt, "", false},
+		{"others may write another registry, by id inside", func(t *testing.T, p place, env []string) ([]string, []string) {
+			return with(env, "CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN", "CLAUDE_PID", "CLAUDE_CONFIG_DIR="+filepath.Dir(unsafeRegistry(t))), nil
+		}, own, inbox.NoSessionRecord, "", false},
+		{"others may write the registry, by id inside", func(t *testing.T, p place, env []string) ([]string, []string) {
+			do(t, os.Chmod(filepath.Dir(p.file()), 0o770))
+			return with(env, "CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN", "CLAUDE_PID"), nil
+		}, own, inbox.ForeignSocket, inbox.ReasonDirMode, false},
+		{"a file for the registry", func(t *testing.T, p place, env []string) ([]string, []string) {
+			config := filepath.Join(shortDir(t), "c")
+			do(t, os.Mkdir(config, 0o700))
+			write(t, filepath.Join(config, "sessions"), "", 0o600)
+			return env, []string{"--config-dir", config, "--to", "own"}
+		}, named, inbox.NoSessionRecord, "", false},
+		{"no config dir", func(t *testing.T, p place, env []string) ([]string, []string) {
+			return with(env, "CLAUDE_CONFIG_DIR=relative"), nil
 		}, named, inbox.NoSessionRecord, "", false},
 		{"bad token", func(t *testing.T, p place, env []string) ([]string, []string) {
 			return with(env, "CLAUDE_CODE_MESSAGING_TOKEN=x y"), nil
@@ -304,6 +324,12 @@ func TestCheckAgreesWithSend(t *testing.T) {
 		}, named, inbox.NotASocket, inbox.ReasonNotStream, true},
 		{"another process answers", func(t *testing.T, p place, env []string) ([]string, []string) {
 			return with(env, "CLAUDE_PID=1"), nil
+		}, own, inbox.ForeignSocket, inbox.ReasonPeerPID, false},
+		{"another process answers, without token", func(t *testing.T, p place, env []string) ([]string, []string) {
+			return with(env, "CLAUDE_PID=1", "CLAUDE_CODE_MESSAGING_TOKEN"), nil
+		}, own, inbox.ForeignSocket, inbox.ReasonPeerPID, false},
+		{"another process answers, without record", func(t *testing.T, p place, env []string) ([]string, []string) {
+			return with(env, "CLAUDE_PID=1", "CLAUDE_CONFIG_DIR=/nonexistent"), nil
 		}, own, inbox.ForeignSocket, inbox.ReasonPeerPID, true},
 		{"another process answers, by pid", func(t *testing.T, p place, env []string) ([]string, []string) {
 			pid := alive(t)
@@ -423,6 +449,15 @@ func do(t testing.TB, err error) {
 func write(t testing.TB, path, content string, mode os.FileMode) {
 	t.Helper()
 	do(t, errors.Join(os.WriteFile(path, []byte(content), 0o600), os.Chmod(path, mode)))
+}
+
+// unsafeRegistry is a config dir whose registry others may write to.
+func unsafeRegistry(t *testing.T) string {
+	t.Helper()
+	config := filepath.Join(shortDir(t), "c")
+	do(t, os.MkdirAll(filepath.Join(config, "sessions"), 0o700))
+	do(t, os.Chmod(filepath.Join(config, "sessions"), 0o770))
+	return config
 }
 
 // killed makes the record one of a process that had this pid before.

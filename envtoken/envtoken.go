@@ -82,9 +82,20 @@ func (f *Finder) self(ctx context.Context) Match {
 	if err != nil {
 		return Match{Target: inbox.Target{Path: path}, Err: err}
 	}
+	m := f.ownInbox(ctx, path, pid)
+	if s := m.Session; m.Err == nil && s != nil && pid != 0 && pid != s.PID && s.Alive() == nil {
+		m.Err = inbox.Fail(inbox.ForeignSocket, inbox.ReasonPeerPID, fmt.Errorf("%s is %d, and the socket is that of pid %d", EnvPID, pid, s.PID))
+		m.Target.Token = redact.Token{}
+	}
+	return m
+}
+
+// ownInbox is the environment's inbox, with its token where it has one.
+func (f *Finder) ownInbox(ctx context.Context, path string, pid int) Match {
 	if f.Getenv(EnvToken) == "" {
 		return f.own().registered(ctx, path, pid)
 	}
+	var err error
 	m := Match{Target: inbox.Target{Path: path, PID: pid}}
 	t := &m.Target
 	t.Token, err = redact.Parse(f.Getenv(EnvToken))
@@ -226,6 +237,19 @@ func (f *Finder) ownConfigDirs() []string {
 		return []string{filepath.Join(home, ".claude")}
 	}
 	return nil
+}
+
+// noConfigDir says why there is no config dir to look into; nil where there is one.
+func (f *Finder) noConfigDir() error {
+	switch dir, home := f.Getenv(EnvConfigDir), f.Getenv("HOME"); {
+	case len(f.configDirs()) > 0:
+		return nil
+	case dir != "":
+		return fmt.Errorf("%s is %q, which is no absolute path", EnvConfigDir, dir)
+	case home != "":
+		return fmt.Errorf("%s is not set, and HOME is %q, which is no absolute path", EnvConfigDir, home)
+	}
+	return fmt.Errorf("neither %s nor HOME is set", EnvConfigDir)
 }
 
 // own is a Finder for the environment's session.

@@ -155,6 +155,8 @@ func TestSelf(t *testing.T) {
 		{"part of an id", []string{socket, token, id + "=aaaaaaaa"}, inbox.NoSessionRecord, "", ""},
 		{"another registry", []string{socket, token, config + "=/nonexistent"}, inbox.NoSessionRecord, "", "/nonexistent/sessions"},
 		{"pid is a word", []string{pid + "=x"}, inbox.BadEnvironment, inbox.ReasonBadPID, `"x"`},
+		{"another pid", []string{pid + "=1"}, inbox.ForeignSocket, inbox.ReasonPeerPID, "CLAUDE_PID is 1"},
+		{"another pid, without token", []string{pid + "=1", token}, inbox.ForeignSocket, inbox.ReasonPeerPID, "CLAUDE_PID is 1"},
 		{"pid is negative", []string{pid + "=-1"}, inbox.BadEnvironment, inbox.ReasonBadPID, ""},
 		{"a short token", []string{token + "=abc"}, inbox.BadEnvironment, inbox.ReasonBadToken, "CLAUDE_CODE_MESSAGING_TOKEN"},
 		{"a token of two lines", []string{token + "=" + keyToken + "\n" + keyToken}, inbox.BadEnvironment, inbox.ReasonBadToken, ""},

@@ -3,6 +3,7 @@ package envtoken
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -125,11 +126,21 @@ func parsePID(s string) (int, bool) {
 // inside matches the sessions that work in a directory or below it, links
 // resolved on both sides.
 func (f *Finder) inside(path string) (func(*Session) bool, error) {
-	if home := f.Getenv("HOME"); path == "~" || strings.HasPrefix(path, "~/") {
+	if path == "~" || strings.HasPrefix(path, "~/") {
+		home := f.Getenv("HOME")
+		if !filepath.IsAbs(home) {
+			return nil, inbox.Fail(inbox.Usage, "", fmt.Errorf("dir:%s: HOME is not set to an absolute path", path))
+		}
 		path = home + path[1:]
 	}
-	dir, err := filepath.Abs(path)
+	dir, err := os.Getwd()
+	if filepath.IsAbs(path) {
+		dir, err = path, nil
+	} else {
+		dir += "/" + path
+	}
 	if err == nil {
+		// Not cleaned before: behind a link, .. is another directory.
 		dir, err = filepath.EvalSymlinks(dir)
 	}
 	if err != nil || path == "" {
@@ -139,12 +150,28 @@ func (f *Finder) inside(path string) (func(*Session) bool, error) {
 		if !filepath.IsAbs(s.Cwd) {
 			return false
 		}
-		cwd, err := filepath.EvalSymlinks(s.Cwd)
-		if err != nil {
-			cwd = filepath.Clean(s.Cwd) // it may be gone since
-		}
+		cwd := resolved(s.Cwd)
 		return cwd == dir || strings.HasPrefix(cwd, strings.TrimSuffix(dir, "/")+"/")
 	}, nil
+}
+
+// resolved follows the links in an absolute path, as far as there is something:
+// a session's directory may be gone.
+func resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	at := "/"
+	for path != "" {
+		var name string
+		name, path, _ = strings.Cut(path, "/")
+		next, err := filepath.EvalSymlinks(at + "/" + name)
+		if err != nil {
+			return filepath.Join(at, name, path)
+		}
+		at = next
+	}
+	return at
 }
 
 // match finds the sessions that WHO means: those that fit the first reading that
@@ -152,7 +179,7 @@ func (f *Finder) inside(path string) (func(*Session) bool, error) {
 func (f *Finder) match(ctx context.Context, who string, all bool, readings ...reading) ([]Match, error) {
 	records, errs := f.Records(ctx)
 	for _, err := range errs {
-		if outcome(err) != "" {
+		if err.Outcome == inbox.Internal || err.Outcome == inbox.Timeout {
 			return nil, err // who was not read can't be left out
 		}
 	}
@@ -174,8 +201,11 @@ func (f *Finder) match(ctx context.Context, who string, all bool, readings ...re
 			break
 		}
 	}
+	own := false
 	if all {
+		n := len(live)
 		live = slices.DeleteFunc(live, f.isOwn)
+		own = len(live) < n
 	}
 	live = f.oneEach(ctx, live)
 	switch {
@@ -184,7 +214,7 @@ func (f *Finder) match(ctx context.Context, who string, all bool, readings ...re
 	case len(live) == 0 && dead != nil && !all:
 		return []Match{{Target: dead.known(), Session: dead.Session, Err: dead.Err}}, nil
 	case len(live) == 0:
-		return nil, inbox.Fail(inbox.NoSessionRecord, "", f.nowhere(who, errs))
+		return nil, f.Nowhere(inbox.NoSessionRecord, noneIs(who, own, records), errs)
 	}
 	var found []Match
 	for _, s := range live {
@@ -197,16 +227,34 @@ func (f *Finder) match(ctx context.Context, who string, all bool, readings ...re
 	return found, nil
 }
 
-// nowhere says where nobody was found, and what could not be looked into.
-func (f *Finder) nowhere(who string, errs []error) error {
-	err := fmt.Errorf("no live session is %q, in %s", who, f.Where())
-	if who == "" {
-		err = fmt.Errorf("no live session in %s", f.Where())
+// noneIs says that nobody is who was asked for: own, nobody but the caller.
+func noneIs(who string, own bool, records []Record) string {
+	id := strings.TrimPrefix(who, "id:")
+	short := 0 < len(id) && len(id) < minPrefix && slices.ContainsFunc(records, func(r Record) bool { return strings.HasPrefix(r.ID, id) })
+	switch {
+	case own:
+		return "nobody matches but the caller's own session (which is left out),"
+	case who == "":
+		return "no live session"
+	case short:
+		return fmt.Sprintf("no live session is %q (the beginning of an id takes %d or more characters),", who, minPrefix)
 	}
+	return fmt.Sprintf("no live session is %q,", who)
+}
+
+// Nowhere is the error of a search that found nothing: what wasn't found, where,
+// and what could not be looked into. That what was looked for could be there
+// makes it another outcome than the one given.
+func (f *Finder) Nowhere(outcome inbox.Name, what string, errs []*inbox.Error) *inbox.Error {
+	var reason inbox.Reason
+	why := fmt.Errorf("%s in %s", what, f.Where())
 	for _, e := range errs {
-		err = fmt.Errorf("%w; %w", err, e)
+		why = fmt.Errorf("%w; %w", why, e.Err)
+		if reason == "" && e.Outcome != inbox.NoSessionRecord {
+			outcome, reason = e.Outcome, e.Reason
+		}
 	}
-	return err
+	return inbox.Fail(outcome, reason, why)
 }
 
 // Where names the registries that are looked into.
@@ -216,7 +264,7 @@ func (f *Finder) Where() string {
 		dirs = append(dirs, filepath.Join(d, sessionsDir))
 	}
 	if len(dirs) == 0 {
-		return "any registry (HOME is not set to an absolute path)"
+		return "any registry"
 	}
 	return strings.Join(dirs, " or ")
 }

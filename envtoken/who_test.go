@@ -188,11 +188,14 @@ func TestAmbiguous(t *testing.T) {
 
 func TestFindDir(t *testing.T) {
 	w := newTown(t)
-	for _, dir := range []string{"a/b/c", "a/bc", "a/b c", "home/p", "gone"} {
+	for _, dir := range []string{"a/b/c", "a/bc", "a/b c", "home/p", "gone", "far/x"} {
 		w.mkdir(filepath.Join(w.root, dir))
 	}
 	at := func(dir string) string { return filepath.Join(w.root, dir) }
 	w.check(os.Symlink(at("a"), at("link")))
+	w.check(os.Symlink(at("far/x"), at("a/b/away")))
+	w.add("deleted", fields{"cwd": at("a/b/away/d/e"), "sessionId": "del"})
+	w.add("far", fields{"cwd": at("far"), "sessionId": "far"})
 	w.add("b", fields{"cwd": at("a/b"), "sessionId": "b"})
 	w.add("c", fields{"cwd": at("a/b/c"), "sessionId": "c"})
 	w.add("bc", fields{"cwd": at("a/bc"), "sessionId": "bc"})
@@ -227,8 +230,14 @@ func TestFindDir(t *testing.T) {
 		{"dir:~/", "slash"},
 		{"dir:~/p", "slash"},
 		{"dir:" + at("gone"), "gone"},
-		{"dir:" + w.root, "b bc by link c gone slash space"},
-		{"dir:/", "b bc by link c gone slash space"},
+		{"dir:" + w.root, "b bc by link c deleted far gone slash space"},
+		{"dir:/", "b bc by link c deleted far gone slash space"},
+		// Behind a link .. is another directory; and of a directory that is gone
+		// what is above it may be behind one.
+		{"dir:" + at("a/b/away") + "/..", "deleted far"},
+		{"dir:away/..", "deleted far"},
+		{"dir:away/../../a/bc", "bc"},
+		{"dir:" + at("far/x"), "deleted"},
 		{"dir:" + at("home/p/none"), "usage"},
 		{"dir:~nobody", "usage"},
 		{"dir:" + w.sockets, "no-session-record"},
@@ -241,8 +250,20 @@ func TestFindDir(t *testing.T) {
 			}
 		}
 	}
-	if got := w.who(w.finder(), "dir:~", false); got != "usage" {
-		t.Errorf("~ without HOME is %q", got)
+	for _, who := range []string{"dir:~", "dir:~/", "dir:~/tmp", "dir:~/c"} {
+		for _, f := range []*Finder{w.finder(), w.finder("HOME="), w.finder("HOME=."), w.finder("HOME=..")} {
+			if got := w.who(f, who, false); got != "usage" {
+				t.Errorf("%s with HOME=%q is %q", who, f.Getenv("HOME"), got)
+			}
+		}
+	}
+	// The current one is a link's.
+	t.Chdir(at("a/b/away"))
+	t.Setenv("PWD", at("a/b/away"))
+	for who, want := range map[string]string{"dir:.": "deleted", "dir:..": "deleted far"} {
+		if got := w.who(f, who, false); got != want {
+			t.Errorf("%q is %q, want %q", who, got, want)
+		}
 	}
 	w.untouched()
 }
