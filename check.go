@@ -8,6 +8,7 @@ import (
 
 	"ccpost/envtoken"
 	"ccpost/inbox"
+	"ccpost/precheck"
 )
 
 type checkCmd struct {
@@ -44,9 +45,18 @@ const (
 var stepNames = []string{"record", "live", "directories", "socket", "key", "sandbox", "connection"}
 
 // failedStep says at which check an outcome arises.
-func failedStep(e *inbox.Error) int {
+func failedStep(m envtoken.Match, e *inbox.Error) int {
+	var pe *precheck.Error
+	switch {
+	case m.Target.Path == "" && m.Session == nil:
+		return stepRecord // nobody was found
+	case m.Err != nil && (e.Outcome == inbox.Timeout || e.Outcome == inbox.Internal || e.Reason == inbox.ReasonPeerPID):
+		return stepRecord // nothing was connected to yet
+	case e.Outcome == inbox.SocketMissing && errors.As(e, &pe) && pe.Path != m.Target.Path:
+		return stepDirectories
+	}
 	switch e.Outcome {
-	case inbox.NoSessionRecord, inbox.AmbiguousTarget, inbox.NoSocketPath, inbox.SessionChanged, inbox.Usage:
+	case inbox.NoSessionRecord, inbox.AmbiguousTarget, inbox.SessionChanged, inbox.Usage:
 		return stepRecord
 	case inbox.NotLive:
 		return stepLive
@@ -110,17 +120,29 @@ func (c *checkCmd) one(a *app, ctx context.Context, f *envtoken.Finder, matches 
 	return e
 }
 
-// steps says what each check found: all is well before the one that failed, and
-// behind it nothing is known.
+// steps says what each check found: what was looked at before the one that failed
+// is well, and behind it nothing is known.
 func (c *checkCmd) steps(a *app, m envtoken.Match, failed *inbox.Error) []step {
 	t, s := m.Target, m.Session
-	found := make([]string, len(stepNames))
-	if s != nil {
+	found, unknown := make([]string, len(stepNames)), make([]string, len(stepNames))
+	switch {
+	case s != nil:
 		found[stepRecord] = a.tilde(s.File())
 		found[stepLive] = fmt.Sprintf("pid %d", s.PID)
-	} else {
-		found[stepRecord] = "none: only the environment names this inbox"
-		found[stepLive] = "not known without a record"
+	case m.Err == nil:
+		unknown[stepRecord] = "none: only the environment names this inbox"
+		unknown[stepLive] = "not known without a record"
+	default:
+		unknown[stepRecord], unknown[stepLive] = "not known", "not known"
+	}
+	last := len(stepNames)
+	if failed != nil {
+		last = failedStep(m, failed)
+		switch {
+		case failed.Outcome == inbox.BadEnvironment, failed.Outcome == inbox.Unsupported, failed.Outcome == inbox.NoSocketPath, failed.Reason == inbox.ReasonRecordPath:
+			// What a path or a variable says is judged before anything is looked at.
+			unknown[stepDirectories], unknown[stepSocket] = "not looked at", "not looked at"
+		}
 	}
 	found[stepSocket] = t.Path
 	found[stepKey] = "from the environment"
@@ -132,10 +154,12 @@ func (c *checkCmd) steps(a *app, m envtoken.Match, failed *inbox.Error) []step {
 	for i, name := range stepNames {
 		st := step{name, "ok", found[i]}
 		switch {
-		case i == stepConnection && !c.Connect:
+		case i < last && unknown[i] != "":
+			st.Answer, st.Detail = "", unknown[i]
+		case i == stepConnection && !c.Connect && i != last:
 			st.Answer, st.Detail = "", "not tried without --connect"
-		case failed == nil || i < failedStep(failed):
-		case i == failedStep(failed):
+		case i < last:
+		case i == last:
 			st.Answer, st.Detail = "no", string(failed.Outcome)
 			if failed.Err != nil {
 				st.Detail = failed.Err.Error()
@@ -161,6 +185,11 @@ func (c *checkCmd) policy(a *app, s *envtoken.Session) step {
 	by := "no settings file sets crossSessionInbound"
 	if p.By != nil {
 		by = a.tilde(p.By.Path)
+	}
+	for i := range p.Sources {
+		if src := &p.Sources[i]; src.Err != nil {
+			by += "; " + a.tilde(src.Path) + " " + sourceText(src)
+		}
 	}
 	return step{"policy", "ok", fmt.Sprintf("%s when it prompts, %s when it bypasses permissions (%s)", p.Prompting(), p.Bypassing(), by)}
 }
