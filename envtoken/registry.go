@@ -36,7 +36,7 @@ func (f *Finder) Records(ctx context.Context) (records []Record, errs []*inbox.E
 	if err := f.noConfigDir(); err != nil {
 		return nil, []*inbox.Error{inbox.Fail(inbox.NoSessionRecord, "", err)}
 	}
-	domain := ownPIDDomain()
+	domain, left := ownPIDDomain(), patience
 	for _, dir := range f.registries() {
 		pids, err := f.pids(dir)
 		if err != nil {
@@ -46,7 +46,7 @@ func (f *Finder) Records(ctx context.Context) (records []Record, errs []*inbox.E
 			if ctx.Err() != nil {
 				return records, append(errs, inbox.Fail(inbox.Timeout, "", fmt.Errorf("while reading %q: %w", dir, context.Cause(ctx))))
 			}
-			s, err := f.read(dir, pid)
+			s, err := f.read(dir, pid, &left)
 			switch {
 			case exhausted(err):
 				errs = append(errs, inbox.Fail(inbox.Internal, inbox.ReasonResource, err))
@@ -211,14 +211,14 @@ func (f *Finder) recordOf(ctx context.Context, path string, hint int) (*Session,
 		return nil, none
 	}
 	named, _ := strconv.Atoi(strings.TrimSuffix(filepath.Base(path), ".sock"))
-	dirs := f.registries()
+	dirs, left := f.registries(), patience
 	for _, dir := range dirs {
 		err := precheck.Dir(filepath.Join(dir, sessionsDir), precheck.FileOptions{UID: f.Precheck.UID})
 		for _, pid := range []int{named, hint} {
 			if err != nil || pid <= 0 {
 				continue
 			}
-			s, err := f.read(dir, pid)
+			s, err := f.read(dir, pid, &left)
 			switch {
 			case err == nil && s.Socket == path && (len(dirs) == 1 || s.Alive() == nil):
 				return s, nil
