@@ -3,4 +3,4 @@
 package precheck
 
 // mapped: user namespaces are Linux's alone.
-func mapped(int64) bool { return true }
+func mapped(int64) (bool, error) { return true, nil }

@@ -61,10 +61,17 @@ func ownUID(uid *int) int {
 // blind refuses where the system shows every stranger's file as ours: in a user
 // namespace that doesn't map this process's own user.
 func blind(path string, uid *int) error {
-	if uid == nil && os.Geteuid() == overflowUID && !mapped(overflowUID) {
-		return refusal(ForeignUID, path, "this process's own user isn't mapped here")
+	if uid != nil || os.Geteuid() != overflowUID {
+		return nil
 	}
-	return nil
+	ok, err := mapped(overflowUID)
+	switch {
+	case ok:
+		return nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission):
+		return systemError(path, err)
+	}
+	return refusal(ForeignUID, path, "this process's own user isn't mapped here")
 }
 
 // Path vouches for the socket at path, or says in an [*Error] why it cannot.
