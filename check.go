@@ -8,6 +8,7 @@ import (
 
 	"ccpost/envtoken"
 	"ccpost/inbox"
+	"ccpost/precheck"
 )
 
 type checkCmd struct {
@@ -44,9 +45,18 @@ const (
 var stepNames = []string{"record", "live", "directories", "socket", "key", "sandbox", "connection"}
 
 // failedStep says at which check an outcome arises.
-func failedStep(e *inbox.Error) int {
+func failedStep(m envtoken.Match, e *inbox.Error) int {
+	var pe *precheck.Error
+	switch {
+	case m.Target.Path == "" && m.Session == nil:
+		return stepRecord // nobody was found
+	case m.Err != nil && (e.Outcome == inbox.Timeout || e.Outcome == inbox.Internal || e.Reason == inbox.ReasonPeerPID):
+		return stepRecord // nothing was connected to yet
+	case e.Outcome == inbox.SocketMissing && errors.As(e, &pe) && pe.Path != m.Target.Path:
+		return stepDirectories
+	}
 	switch e.Outcome {
-	case inbox.NoSessionRecord, inbox.AmbiguousTarget, inbox.NoSocketPath, inbox.SessionChanged, inbox.Usage:
+	case inbox.NoSessionRecord, inbox.AmbiguousTarget, inbox.SessionChanged, inbox.Usage:
 		return stepRecord
 	case inbox.NotLive:
 		return stepLive
@@ -76,27 +86,26 @@ func (c *checkCmd) run(a *app) int {
 		return c.channel(a)
 	}
 	var endings []ending
-	for _, m := range c.find(a, ctx, c.All, !c.Connect) {
-		endings = append(endings, c.one(a, ctx, m))
+	f := c.finder(a)
+	f.NoDial = !c.Connect
+	matches := c.find(ctx, f, c.All)
+	for i := range matches {
+		endings = append(endings, c.one(a, ctx, f, matches, i))
 	}
 	return a.report(endings)
 }
 
 // one takes the way of a post to just before its first byte.
-func (c *checkCmd) one(a *app, ctx context.Context, m envtoken.Match) ending {
-	f := c.finder(a)
-	f.NoDial = !c.Connect
-	e := a.reach(ctx, f, m, func(t inbox.Target) (inbox.Outcome, error) {
+func (c *checkCmd) one(a *app, ctx context.Context, f *envtoken.Finder, matches []envtoken.Match, i int) ending {
+	m := matches[i] // who was called last
+	e := a.reach(ctx, f, matches, i, func(called envtoken.Match) (inbox.Outcome, error) {
+		m = called
 		if c.Connect {
-			return inbox.Probe(ctx, t, inbox.Options{Logger: a.ui.logger()})
+			return inbox.Probe(ctx, m.Target, inbox.Options{Logger: a.ui.logger()})
 		}
-		return a.look(ctx, f, t)
+		return a.look(ctx, m)
 	})
-	s := m.Session
-	if s == nil {
-		s, _ = f.RecordOf(ctx, e.target)
-	}
-	e.steps = c.steps(a, e.target, s, asError(e.err))
+	e.steps = c.steps(a, m, asError(e.err))
 	if a.off() {
 		e.err = inbox.Fail(inbox.ChannelOff, "", nil) // as a send would say
 	}
@@ -104,27 +113,40 @@ func (c *checkCmd) one(a *app, ctx context.Context, m envtoken.Match) ending {
 }
 
 // look checks a target without connecting to it.
-func (a *app) look(ctx context.Context, f *envtoken.Finder, t inbox.Target) (inbox.Outcome, error) {
-	if s, ok := f.RecordOf(ctx, t); ok {
+func (a *app) look(ctx context.Context, m envtoken.Match) (inbox.Outcome, error) {
+	if m.Session != nil {
 		// Nobody answers at a socket that a dead session has left. Not asked of
 		// a session that is: only the connection tells.
-		if err := s.Alive(); err != nil {
+		if err := m.Session.Alive(); err != nil {
 			return noOutcome, err
 		}
 	}
-	return inbox.Check(ctx, t, inbox.Message{Body: "check"}, inbox.Options{Logger: a.ui.logger()})
+	return inbox.Check(ctx, m.Target, inbox.Message{Body: "check"}, inbox.Options{Logger: a.ui.logger()})
 }
 
-// steps says what each check found: all is well before the one that failed, and
-// behind it nothing is known.
-func (c *checkCmd) steps(a *app, t inbox.Target, s *envtoken.Session, failed *inbox.Error) []step {
-	found := make([]string, len(stepNames))
-	if s != nil {
+// steps says what each check found: what was looked at before the one that failed
+// is well, and behind it nothing is known.
+func (c *checkCmd) steps(a *app, m envtoken.Match, failed *inbox.Error) []step {
+	t, s := m.Target, m.Session
+	found, unknown := make([]string, len(stepNames)), make([]string, len(stepNames))
+	switch {
+	case s != nil:
 		found[stepRecord] = a.tilde(s.File())
 		found[stepLive] = fmt.Sprintf("pid %d", s.PID)
-	} else {
-		found[stepRecord] = "none: only the environment names this inbox"
-		found[stepLive] = "not known without a record"
+	case m.Err == nil:
+		unknown[stepRecord] = "none: only the environment names this inbox"
+		unknown[stepLive] = "not known without a record"
+	default:
+		unknown[stepRecord], unknown[stepLive] = "not known", "not known"
+	}
+	last := len(stepNames)
+	if failed != nil {
+		last = failedStep(m, failed)
+		switch {
+		case failed.Outcome == inbox.BadEnvironment, failed.Outcome == inbox.Unsupported, failed.Outcome == inbox.NoSocketPath, failed.Reason == inbox.ReasonRecordPath:
+			// What a path or a variable says is judged before anything is looked at.
+			unknown[stepDirectories], unknown[stepSocket] = "not looked at", "not looked at"
+		}
 	}
 	found[stepSocket] = t.Path
 	found[stepKey] = "from the environment"
@@ -136,10 +158,12 @@ func (c *checkCmd) steps(a *app, t inbox.Target, s *envtoken.Session, failed *in
 	for i, name := range stepNames {
 		st := step{name, "ok", found[i]}
 		switch {
-		case i == stepConnection && !c.Connect:
+		case i < last && unknown[i] != "":
+			st.Answer, st.Detail = "", unknown[i]
+		case i == stepConnection && !c.Connect && i != last:
 			st.Answer, st.Detail = "", "not tried without --connect"
-		case failed == nil || i < failedStep(failed):
-		case i == failedStep(failed):
+		case i < last:
+		case i == last:
 			st.Answer, st.Detail = "no", string(failed.Outcome)
 			if failed.Err != nil {
 				st.Detail = failed.Err.Error()
@@ -166,6 +190,11 @@ func (c *checkCmd) policy(a *app, s *envtoken.Session) step {
 	if p.By != nil {
 		by = a.tilde(p.By.Path)
 	}
+	for i := range p.Sources {
+		if src := &p.Sources[i]; src.Err != nil {
+			by += "; " + a.tilde(src.Path) + " " + sourceText(src)
+		}
+	}
 	return step{"policy", "ok", fmt.Sprintf("%s when it prompts, %s when it bypasses permissions (%s)", p.Prompting(), p.Bypassing(), by)}
 }
 
@@ -180,11 +209,7 @@ func version(t inbox.Target) step {
 func (c *checkCmd) channel(a *app) int {
 	f := c.finder(a)
 	records, errs := f.Records(a.ctx)
-	why := errors.New("no record names a socket that would be dialled, in " + f.Where())
-	for _, err := range errs {
-		why = fmt.Errorf("%w; %w", why, err)
-	}
-	err := error(inbox.Fail(inbox.NoSocketPath, "", why))
+	err := error(f.Nowhere(inbox.NoSocketPath, "no record names a socket that would be dialled,", errs))
 	var target inbox.Target
 	for _, r := range records {
 		if r.Err != nil {
@@ -194,6 +219,9 @@ func (c *checkCmd) channel(a *app) int {
 			target, err = t, nil
 			break
 		}
+	}
+	if a.off() {
+		err = inbox.Fail(inbox.ChannelOff, "", nil)
 	}
 	out := noOutcome
 	out.Name = inbox.Reachable

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -83,9 +84,7 @@ func absolute(dirs []string) error {
 
 // find resolves every WHO, each inbox once. What could not be resolved stands
 // among the rest, so that each is reported in the order given.
-func (t *target) find(a *app, ctx context.Context, all, noDial bool) []envtoken.Match {
-	f := t.finder(a)
-	f.NoDial = noDial
+func (t *target) find(ctx context.Context, f *envtoken.Finder, all bool) []envtoken.Match {
 	to, find := t.To, f.Find
 	if len(to) == 0 {
 		to = []string{"self"}
@@ -94,17 +93,20 @@ func (t *target) find(a *app, ctx context.Context, all, noDial bool) []envtoken.
 		}
 	}
 	var out []envtoken.Match
-	seen := map[string]bool{}
+	seen := map[string]int{}
 	for _, who := range to {
 		matches, err := find(ctx, who, all)
 		if err != nil {
 			out = append(out, envtoken.Match{Err: err})
 		}
 		for _, m := range matches {
-			if path := m.Target.Path; path == "" || !seen[path] {
-				seen[path] = true
-				out = append(out, m)
+			path := m.Target.Path
+			if i, ok := seen[path]; ok && path != "" {
+				out[i].Self = out[i].Self || m.Self
+				continue
 			}
+			seen[path] = len(out)
+			out = append(out, m)
 		}
 	}
 	return out
@@ -115,6 +117,7 @@ type ending struct {
 	target inbox.Target
 	out    inbox.Outcome
 	err    error
+	twice  bool   // another one is to the same inbox, and says what became of it
 	skip   bool   // nothing was posted, by request
 	why    string // of a skip; "" is silent
 	said   bool   // it was reported already
@@ -134,16 +137,19 @@ func (p *posting) deliver(a *app, ctx context.Context, body string, raw bool, gu
 	if err := (inbox.Message{Body: body, From: p.As, Priority: p.Priority, Raw: raw}).Validate(); err != nil {
 		return a.ui.fail(err)
 	}
-	matches := p.find(a, ctx, p.All, p.DryRun)
+	f := p.finder(a)
+	f.NoDial = p.DryRun
+	matches := p.find(ctx, f, p.All)
 	endings := make([]ending, len(matches))
 	a.each(len(matches), func(i int) {
-		endings[i] = p.one(a, ctx, matches[i], body, raw, guard)
+		endings[i] = p.one(a, ctx, f, matches, i, body, raw, guard)
 	})
 	return a.report(endings)
 }
 
 // report says how each target's part ended.
 func (a *app) report(endings []ending) int {
+	endings = slices.DeleteFunc(endings, func(e ending) bool { return e.twice })
 	code := 0
 	for _, e := range endings {
 		u := a.ui
@@ -180,16 +186,17 @@ func label(t inbox.Target) string {
 	return ""
 }
 
-// one posts to one target.
-func (p *posting) one(a *app, ctx context.Context, m envtoken.Match, body string, raw bool, guard func(inbox.Target) (string, bool)) ending {
+// one posts to one of the targets that were found.
+func (p *posting) one(a *app, ctx context.Context, f *envtoken.Finder, matches []envtoken.Match, i int, body string, raw bool, guard func(inbox.Target) (string, bool)) ending {
+	m := matches[i]
 	e := ending{target: m.Target}
 	if m.Err == nil && guard != nil {
 		if e.why, e.skip = guard(m.Target); e.skip {
 			return e
 		}
 	}
-	e = a.reach(ctx, p.finder(a), m, func(t inbox.Target) (inbox.Outcome, error) {
-		return p.post(a, ctx, t, body, raw)
+	e = a.reach(ctx, f, matches, i, func(m envtoken.Match) (inbox.Outcome, error) {
+		return p.post(a, ctx, f, m.Target, body, raw)
 	})
 	if p.IfPresent && absent(e.err) {
 		e.skip = true
@@ -197,32 +204,38 @@ func (p *posting) one(a *app, ctx context.Context, m envtoken.Match, body string
 	return e
 }
 
-// reach calls the client with a target that was found. Where the environment's
-// own inbox turns out to be gone, and nothing was written, the session may have
-// another one now.
-func (a *app) reach(ctx context.Context, f *envtoken.Finder, m envtoken.Match, call func(inbox.Target) (inbox.Outcome, error)) ending {
+// reach calls the client with one of the targets that were found. Where self
+// turns out to have its inbox no more, and nothing was written, the session may
+// have another one now, which may be among the targets itself.
+func (a *app) reach(ctx context.Context, f *envtoken.Finder, matches []envtoken.Match, i int, call func(envtoken.Match) (inbox.Outcome, error)) ending {
+	m := matches[i]
 	e := ending{target: m.Target, out: noOutcome, err: m.Err}
 	if m.Err == nil {
-		e.out, e.err = a.settle(ctx, func() (inbox.Outcome, error) { return call(m.Target) })
+		e.out, e.err = a.settle(ctx, func() (inbox.Outcome, error) { return call(m) })
 	}
-	if gone(e.err) && f.Own(m.Target) {
-		if t, err := f.SelfByID(ctx); err == nil && t.Path != m.Target.Path {
-			e.target = t
-			e.out, e.err = a.settle(ctx, func() (inbox.Outcome, error) { return call(t) })
-		}
+	if !m.Self || !gone(e.err) {
+		return e
+	}
+	now := f.SelfByID(ctx)
+	if now.Err != nil || now.Target.Path == m.Target.Path {
+		return e
+	}
+	e.target = now.Target
+	if e.twice = slices.ContainsFunc(matches, func(o envtoken.Match) bool { return o.Target.Path == now.Target.Path }); !e.twice {
+		e.out, e.err = a.settle(ctx, func() (inbox.Outcome, error) { return call(now) })
 	}
 	return e
 }
 
 // post posts to an inbox, or checks it where --dry-run asks for that.
-func (p *posting) post(a *app, ctx context.Context, t inbox.Target, body string, raw bool) (inbox.Outcome, error) {
+func (p *posting) post(a *app, ctx context.Context, f *envtoken.Finder, t inbox.Target, body string, raw bool) (inbox.Outcome, error) {
 	m := inbox.Message{Body: body, From: p.As, Priority: p.Priority, Raw: raw}
 	if m.From == "" {
-		m.From = p.finder(a).OwnName(ctx, t)
+		m.From = f.OwnName(ctx, t)
 	}
 	o := p.options
 	o.Logger = a.ui.logger()
-	o.HeldIsFinal = o.HeldIsFinal && p.finder(a).Own(t)
+	o.HeldIsFinal = o.HeldIsFinal && f.Own(t)
 	if p.Wait != nil {
 		o.Wait = *p.Wait
 		if o.Wait == 0 {

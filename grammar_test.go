@@ -16,8 +16,7 @@ import (
 func kongHook(t *testing.T, args []string) (hookCmd, *kong.Node, error) {
 	t.Helper()
 	var g grammar
-	k, err := kong.New(&g, kong.Name("ccpost"), kong.Vars{"behaviours": behaviours()},
-		kong.Writers(io.Discard, io.Discard), kong.Exit(func(int) {}))
+	k, err := g.parser(kong.Writers(io.Discard, io.Discard), kong.Exit(func(int) {}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,6 +106,10 @@ func TestHookGrammar(t *testing.T) {
 		"--snippet|Stop|--all":              true,
 		"--dry-run|--if-present|--verbose|--allow-self|--allow-chain|--best-effort": true,
 		"--if-present|--to|x|--verbose|--timeout|2s":                                true,
+
+		// Not UTF-8.
+		"--to|a\xffb|--as=\xe9|--text|\xc3":    true,
+		"--config-dir=/caf\xe9|--snippet|\xff": true,
 
 		"-v":                false, // kong's to take
 		"--dry-run=true":    false,

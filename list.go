@@ -9,8 +9,11 @@ import (
 	"ccpost/inbox"
 )
 
-// nameColumns is how much of a name the table shows.
-const nameColumns = 32
+// How much of a name and of a path the table shows.
+const (
+	nameColumns = 32
+	dirColumns  = 64
+)
 
 type listCmd struct {
 	ConfigDir []string `sep:"none" placeholder:"DIR" help:"Where the sessions' records are; may be repeated. Default: $CLAUDE_CONFIG_DIR, else ~/.claude."`
@@ -41,9 +44,6 @@ func (c *listCmd) run(a *app) int {
 	a.ui.json = c.JSON
 	f := &envtoken.Finder{Getenv: a.getenv, ConfigDirs: c.ConfigDir}
 	records, errs := f.Records(a.ctx)
-	for _, err := range errs {
-		a.ui.warn(err.Error())
-	}
 	rows := []listed{}
 	table := [][]string{{"NAME", "STATUS", "PID", "ID", "VERSION", "TMUX", "DIRECTORY", "AGE", "INBOX"}}
 	for _, r := range records {
@@ -64,20 +64,29 @@ func (c *listCmd) run(a *app) int {
 		}
 		table = append(table, []string{
 			cut(l.Name, nameColumns), cut(l.Status, nameColumns), fmt.Sprint(l.PID), r.ShortID(), cut(l.Version, nameColumns),
-			cut(l.Tmux, nameColumns), a.tilde(l.Dir), age(r.StartedAt), state,
+			cut(l.Tmux, nameColumns), cut(a.tilde(l.Dir), dirColumns), age(r.StartedAt), state,
 		})
 	}
 	switch {
 	case c.JSON:
 		a.ui.object(rows)
-	case len(rows) == 0:
-		a.ui.warn("no live session")
-	default:
+	case len(rows) > 0:
 		for _, line := range columns(table) {
 			a.ui.say(line)
 		}
+	case len(errs) == 0:
+		a.ui.warn("no live session")
 	}
-	return 0
+	code := 0
+	for _, e := range errs {
+		if !c.JSON {
+			a.ui.warn(e.Err.Error())
+		}
+		if code == 0 {
+			code = e.Outcome.Exit()
+		}
+	}
+	return a.ended(code)
 }
 
 // list judges a record as a post would, up to the connection.

@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"reflect"
 	"slices"
 	"strings"
 	"syscall"
@@ -148,10 +149,8 @@ func (a *app) parse(args []string) int {
 		return a.ui.fail(inbox.Fail(inbox.Usage, "", errors.New("--help takes no value")))
 	}
 	done := false
-	k, err := kong.New(&g,
-		kong.Name("ccpost"),
+	k, err := g.parser(
 		kong.Description("Puts one message into a running Claude Code session, and says what became of it."),
-		kong.Vars{"behaviours": behaviours()},
 		// kong takes a write that fails for a usage error.
 		kong.Writers(unfailing{a.ui.out}, unfailing{a.ui.err}),
 		kong.Exit(func(int) { done = true }), // after --help
@@ -196,6 +195,25 @@ func (a *app) parse(args []string) int {
 		return a.ended(g.Demo.run(a))
 	}
 	return g.Version.run(a)
+}
+
+// parser is kong's for this grammar.
+func (g *grammar) parser(options ...kong.Option) (*kong.Kong, error) {
+	return kong.New(g, append(options,
+		kong.Name("ccpost"),
+		kong.Vars{"behaviours": behaviours()},
+		kong.KindMapper(reflect.String, kong.MapperFunc(asGiven)),
+	)...)
+}
+
+// asGiven takes an argument with its very bytes. kong's own way is through JSON,
+// which has no bytes that aren't UTF-8, and a path may have some.
+func asGiven(ctx *kong.DecodeContext, target reflect.Value) error {
+	t, err := ctx.Scan.PopValue("string")
+	if err == nil {
+		target.SetString(fmt.Sprint(t.Value))
+	}
+	return err
 }
 
 // asked looks for a flag before kong does, so that a command line that kong

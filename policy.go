@@ -5,24 +5,36 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"ccpost/envtoken"
 	"ccpost/inbox"
 )
 
 type policyCmd struct {
-	Action     string `arg:"" optional:"" default:"show" enum:"show,accept,hold,refuse,unset" help:"show what counts and why, or give the user's settings file the value: accept, hold, refuse; unset takes it out."`
-	Dir        string `default:"." placeholder:"DIR" help:"The directory that a session is started in, for its project's settings. Default: the current one."`
-	ConfigDir  string `placeholder:"DIR" help:"Where the user's settings.json is. Default: $CLAUDE_CONFIG_DIR, else ~/.claude."`
-	IfRevision string `placeholder:"R" help:"Edit the file only where it is still at this revision, as show --json gives it."`
-	Quiet      bool   `short:"q" help:"Say nothing about a successful edit."`
-	JSON       bool   `name:"json" help:"Print one JSON object instead."`
+	Action     string   `arg:"" optional:"" default:"show" enum:"show,accept,hold,refuse,unset" help:"show what counts and why, or give the user's settings file the value: accept, hold, refuse; unset takes it out."`
+	Dir        []string `sep:"none" placeholder:"DIR" help:"The directory that a session is started in, for its project's settings. Default: the current one."`
+	ConfigDir  []string `sep:"none" placeholder:"DIR" help:"Where the user's settings.json is. Default: $CLAUDE_CONFIG_DIR, else ~/.claude."`
+	IfRevision []string `sep:"none" placeholder:"R" help:"Edit the file only where it is still at this revision, as show --json gives it."`
+	Quiet      bool     `short:"q" help:"Say nothing about a successful edit, but for what accept opens."`
+	JSON       bool     `name:"json" help:"Print one JSON object instead."`
 
+	dir        string // the absolute one
 	managedDir string // for tests
 }
 
 // opened says what accept opens. It is printed with every accept.
 const opened = "accept opens every session that reads this file to every process that runs as you: its messages go in without asking, into sessions that bypass permissions too"
+
+// Validate refuses what is given twice, or empty as a variable that wasn't set.
+func (c *policyCmd) Validate() error {
+	for flag, values := range map[string][]string{"dir": c.Dir, "config-dir": c.ConfigDir, "if-revision": c.IfRevision} {
+		if len(values) > 1 || len(values) == 1 && values[0] == "" {
+			return fmt.Errorf("--%s takes one value, which is not empty", flag)
+		}
+	}
+	return absolute(c.ConfigDir)
+}
 
 func (c *policyCmd) run(a *app) int {
 	a.ui.json = c.JSON
@@ -38,7 +50,7 @@ func (c *policyCmd) run(a *app) int {
 	if c.Action == "unset" {
 		v = envtoken.Unset
 	}
-	changed, err := s.Set(v, c.IfRevision)
+	changed, err := s.Set(v, strings.Join(c.IfRevision, ""))
 	if err != nil {
 		return a.ui.fail(err)
 	}
@@ -47,33 +59,30 @@ func (c *policyCmd) run(a *app) int {
 		c.object(a, p, &changed)
 	case !c.Quiet:
 		c.edited(a, s, p, v, changed)
+	case v == envtoken.Accept:
+		a.ui.say(opened)
 	}
 	return 0
 }
 
 func (c *policyCmd) settings(a *app) (envtoken.Settings, error) {
 	var s envtoken.Settings
-	if c.Action == "show" && c.IfRevision != "" {
+	if c.Action == "show" && c.IfRevision != nil {
 		return s, errors.New("--if-revision goes with an edit")
 	}
-	dir, err := filepath.Abs(c.Dir)
+	dir, err := filepath.Abs(strings.Join(c.Dir, ""))
 	if err != nil {
 		return s, err
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return s, fmt.Errorf("--dir: %q is not a directory", dir)
 	}
-	f := &envtoken.Finder{Getenv: a.getenv}
-	if c.ConfigDir != "" {
-		f.ConfigDirs = []string{c.ConfigDir}
+	f := &envtoken.Finder{Getenv: a.getenv, ConfigDirs: c.ConfigDir}
+	if s, err = f.Settings(dir); err != nil {
+		return s, fmt.Errorf("there is no --config-dir, and %w", err)
 	}
-	s, ok := f.Settings(dir)
-	if !ok {
-		return s, errors.New("neither CLAUDE_CONFIG_DIR nor HOME is set, and there is no --config-dir")
-	}
-	c.Dir, s.ManagedDir = dir, c.managedDir
-	s.ConfigDir, err = filepath.Abs(s.ConfigDir)
-	return s, err
+	c.dir, s.ManagedDir = dir, c.managedDir
+	return s, nil
 }
 
 func (c *policyCmd) show(a *app, p envtoken.Policy) {
@@ -82,7 +91,7 @@ func (c *policyCmd) show(a *app, p envtoken.Policy) {
 		return
 	}
 	say := func(format string, args ...any) { a.ui.say(printable(fmt.Sprintf(format, args...))) }
-	say("crossSessionInbound for a session started in %s; the first value counts, project and local only where stricter:", c.Dir)
+	say("crossSessionInbound for a session started in %s; the first value counts, project and local only where stricter:", c.dir)
 	for i := range p.Sources {
 		src := &p.Sources[i]
 		where := src.Path
@@ -162,7 +171,7 @@ func (c *policyCmd) edited(a *app, s envtoken.Settings, p envtoken.Policy, v env
 		a.ui.say(opened)
 	}
 	if p.By != nil && p.By.Scope != envtoken.User {
-		a.ui.say(printable(fmt.Sprintf("in %s another file decides: %s, by %s", c.Dir, p.Value, p.By.Path)))
+		a.ui.say(printable(fmt.Sprintf("in %s another file decides: %s, by %s", c.dir, p.Value, p.By.Path)))
 	}
 }
 
@@ -190,7 +199,7 @@ type policySourceJSON struct {
 
 func (c *policyCmd) object(a *app, p envtoken.Policy, changed *bool) {
 	r := policyReport{
-		Changed: changed, Revision: p.Revision, Dir: c.Dir, Effective: word(p.Value),
+		Changed: changed, Revision: p.Revision, Dir: c.dir, Effective: word(p.Value),
 		Prompting: string(p.Prompting()), Bypassing: p.Bypassing(),
 	}
 	if c.Action == string(envtoken.Accept) {

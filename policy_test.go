@@ -32,7 +32,7 @@ func policyHome(t *testing.T, files map[string]string) (root string, c *policyCm
 		}
 	}
 	return root, &policyCmd{
-		Action: "show", Dir: filepath.Join(root, "project"), ConfigDir: filepath.Join(root, "config"), managedDir: filepath.Join(root, "managed"),
+		Action: "show", Dir: []string{filepath.Join(root, "project")}, ConfigDir: []string{filepath.Join(root, "config")}, managedDir: filepath.Join(root, "managed"),
 	}
 }
 
@@ -128,12 +128,13 @@ func TestPolicyEditUnderManaged(t *testing.T) {
 // no second line and reaches no terminal.
 func TestPolicyOddPath(t *testing.T) {
 	_, c := policyHome(t, nil)
-	c.ConfigDir = filepath.Join(c.ConfigDir, "a\nb\x1b[2J")
-	if err := os.Mkdir(c.ConfigDir, 0o700); err != nil {
+	odd := filepath.Join(c.ConfigDir[0], "a\nb\x1b[2J")
+	c.ConfigDir = []string{odd}
+	if err := os.Mkdir(odd, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	plain := *c
-	plain.ConfigDir = c.managedDir
+	plain.ConfigDir = []string{c.managedDir}
 	for _, action := range []string{"show", "accept", "unset"} {
 		c.Action, plain.Action = action, action
 		got, want := runPolicy(t, c), runPolicy(t, &plain)

@@ -34,21 +34,27 @@ func (c *renameCmd) run(a *app) int {
 	if a.off() {
 		return a.ui.fail(inbox.Fail(inbox.ChannelOff, "", nil))
 	}
+	// As with a message: whether a name is one is no matter of who is there.
+	if err := inbox.CheckName(c.Name); err != nil {
+		return a.ui.fail(err)
+	}
 	ctx, cancel := context.WithTimeout(a.ctx, c.Timeout)
 	defer cancel()
 	var endings []ending
-	for _, m := range c.find(a, ctx, c.All, false) {
-		endings = append(endings, c.one(a, ctx, m))
+	f := c.finder(a)
+	matches := c.find(ctx, f, c.All)
+	for i := range matches {
+		endings = append(endings, c.one(a, ctx, f, matches, i))
 	}
 	return a.report(endings)
 }
 
-func (c *renameCmd) one(a *app, ctx context.Context, m envtoken.Match) ending {
-	e := a.reach(ctx, c.finder(a), m, func(t inbox.Target) (inbox.Outcome, error) {
-		return inbox.Rename(ctx, t, c.Name, inbox.Options{Logger: a.ui.logger()})
+func (c *renameCmd) one(a *app, ctx context.Context, f *envtoken.Finder, matches []envtoken.Match, i int) ending {
+	e := a.reach(ctx, f, matches, i, func(m envtoken.Match) (inbox.Outcome, error) {
+		return inbox.Rename(ctx, m.Target, c.Name, inbox.Options{Logger: a.ui.logger()})
 	})
-	if e.err == nil {
-		confirmed := c.confirm(a, ctx, e.target)
+	if e.err == nil && !e.twice {
+		confirmed := c.confirm(ctx, f, e.target)
 		e.confirmed = &confirmed
 	}
 	e.skip = c.IfPresent && absent(e.err)
@@ -56,14 +62,14 @@ func (c *renameCmd) one(a *app, ctx context.Context, m envtoken.Match) ending {
 }
 
 // confirm waits for the record to show the name.
-func (c *renameCmd) confirm(a *app, ctx context.Context, t inbox.Target) bool {
+func (c *renameCmd) confirm(ctx context.Context, f *envtoken.Finder, t inbox.Target) bool {
 	want := strings.Join(strings.Fields(c.Name), " ")
 	ctx, cancel := context.WithTimeout(ctx, confirmTime)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if name, ok := c.finder(a).NameOf(ctx, t); ok && name == want {
+		if name, ok := f.NameOf(ctx, t); ok && name == want {
 			return true
 		}
 		select {

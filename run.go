@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"ccpost/envtoken"
 	"ccpost/hook"
 	"ccpost/inbox"
 )
@@ -125,8 +126,13 @@ func (c *runCmd) look(a *app) (endings []ending) {
 	ctx, cancel := c.budget(a.ctx, sendTimeout)
 	defer cancel()
 	f := c.finder(a)
-	for _, m := range c.find(a, ctx, c.All, c.DryRun) {
-		e := a.reach(ctx, f, m, func(t inbox.Target) (inbox.Outcome, error) { return a.look(ctx, f, t) })
+	f.NoDial = c.DryRun
+	matches := c.find(ctx, f, c.All)
+	for i := range matches {
+		e := a.reach(ctx, f, matches, i, func(m envtoken.Match) (inbox.Outcome, error) { return a.look(ctx, m) })
+		if e.twice {
+			continue
+		}
 		e.skip = c.IfPresent && absent(e.err)
 		e.said = e.err == nil // that is told when it is posted to
 		endings = append(endings, e)
@@ -166,7 +172,7 @@ func (c *runCmd) tell(a *app, ran hook.Command, tail *hook.Tail, endings []endin
 // now that WHO means, that one isn't told.
 func (c *runCmd) post(a *app, ctx context.Context, e *ending, body string) {
 	e.out, e.err = a.settle(ctx, func() (inbox.Outcome, error) {
-		return c.posting.post(a, ctx, e.target, body, false)
+		return c.posting.post(a, ctx, c.finder(a), e.target, body, false)
 	})
 	switch {
 	case !absent(e.err):

@@ -251,6 +251,26 @@ func TestCheckAgreesWithSend(t *testing.T) {
 		{"others may write the registry", func(t *testing.T, p place, env []string) ([]string, []string) {
 			do(t, os.Chmod(filepath.Dir(p.file()), 0o770))
 			return env, nil
+		}, named, inbox.ForeignSocket, inbox.ReasonDirMode, false},
+		// WANTED: the others are looked into all the same.
+		{"others may write another registry", func(t *testing.T, p place, env []string) ([]string, []string) {
+			return env, []string{"--config-dir", p.config, "--config-dir", unsafeRegistry(t), "--to", "own"}
+		}, named, inbox.SentNoReceipt, "", false},
+		{"others may write another registry, by id inside", func(t *testing.T, p place, env []string) ([]string, []string) {
+			return with(env, "CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN", "CLAUDE_PID", "CLAUDE_CONFIG_DIR="+filepath.Dir(unsafeRegistry(t))), nil
+		}, own, inbox.NoSessionRecord, "", false},
+		{"others may write the registry, by id inside", func(t *testing.T, p place, env []string) ([]string, []string) {
+			do(t, os.Chmod(filepath.Dir(p.file()), 0o770))
+			return with(env, "CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN", "CLAUDE_PID"), nil
+		}, own, inbox.ForeignSocket, inbox.ReasonDirMode, false},
+		{"a file for the registry", func(t *testing.T, p place, env []string) ([]string, []string) {
+			config := filepath.Join(shortDir(t), "c")
+			do(t, os.Mkdir(config, 0o700))
+			write(t, filepath.Join(config, "sessions"), "", 0o600)
+			return env, []string{"--config-dir", config, "--to", "own"}
+		}, named, inbox.NoSessionRecord, "", false},
+		{"no config dir", func(t *testing.T, p place, env []string) ([]string, []string) {
+			return with(env, "CLAUDE_CONFIG_DIR=relative"), nil
 		}, named, inbox.NoSessionRecord, "", false},
 		{"bad token", func(t *testing.T, p place, env []string) ([]string, []string) {
 			return with(env, "CLAUDE_CODE_MESSAGING_TOKEN=x y"), nil
@@ -304,6 +324,12 @@ func TestCheckAgreesWithSend(t *testing.T) {
 		}, named, inbox.NotASocket, inbox.ReasonNotStream, true},
 		{"another process answers", func(t *testing.T, p place, env []string) ([]string, []string) {
 			return with(env, "CLAUDE_PID=1"), nil
+		}, own, inbox.ForeignSocket, inbox.ReasonPeerPID, false},
+		{"another process answers, without token", func(t *testing.T, p place, env []string) ([]string, []string) {
+			return with(env, "CLAUDE_PID=1", "CLAUDE_CODE_MESSAGING_TOKEN"), nil
+		}, own, inbox.ForeignSocket, inbox.ReasonPeerPID, false},
+		{"another process answers, without record", func(t *testing.T, p place, env []string) ([]string, []string) {
+			return with(env, "CLAUDE_PID=1", "CLAUDE_CONFIG_DIR=/nonexistent"), nil
 		}, own, inbox.ForeignSocket, inbox.ReasonPeerPID, true},
 		{"another process answers, by pid", func(t *testing.T, p place, env []string) ([]string, []string) {
 			pid := alive(t)
@@ -335,6 +361,18 @@ func TestCheckAgreesWithSend(t *testing.T) {
 			pid := alive(t)
 			register(t, p.config, pid, filepath.Join(p.sockets, strconv.Itoa(pid)+".sock"), "other-one")
 			return with(env, p.s.Environ()...), []string{"--to", "other-one"}
+		}, own, inbox.SocketMissing, "", false},
+
+		// WANTED: nor where it bears our id, or our variables name its process.
+		{"another one's inbox is gone, and it has our id", func(t *testing.T, p place, env []string) ([]string, []string) {
+			pid := alive(t)
+			register(t, p.config, pid, filepath.Join(p.sockets, strconv.Itoa(pid)+".sock"), p.id)
+			return with(env, p.s.Environ()...), []string{"--to", "pid:" + strconv.Itoa(pid)}
+		}, own, inbox.SocketMissing, "", false},
+		{"another one's inbox is gone, and our variables name its process", func(t *testing.T, p place, env []string) ([]string, []string) {
+			pid := alive(t)
+			register(t, p.config, pid, filepath.Join(p.sockets, strconv.Itoa(pid)+".sock"), "other-one")
+			return with(env, "CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN", "CLAUDE_PID="+strconv.Itoa(pid)), []string{"--to", "other-one"}
 		}, own, inbox.SocketMissing, "", false},
 
 		// WANTED: check doesn't bless what send refuses.
@@ -413,6 +451,15 @@ func write(t testing.TB, path, content string, mode os.FileMode) {
 	do(t, errors.Join(os.WriteFile(path, []byte(content), 0o600), os.Chmod(path, mode)))
 }
 
+// unsafeRegistry is a config dir whose registry others may write to.
+func unsafeRegistry(t *testing.T) string {
+	t.Helper()
+	config := filepath.Join(shortDir(t), "c")
+	do(t, os.MkdirAll(filepath.Join(config, "sessions"), 0o700))
+	do(t, os.Chmod(filepath.Join(config, "sessions"), 0o770))
+	return config
+}
+
 // killed makes the record one of a process that had this pid before.
 func killed(t *testing.T, p place, env []string) ([]string, []string) {
 	if runtime.GOOS == "linux" {
@@ -483,7 +530,9 @@ func TestNothingConnectsUnasked(t *testing.T) {
 		inProcess(t, outside, args...)
 		untouched(strings.Join(args, " "))
 	}
-	for _, env := range [][]string{inside, twice} {
+	// The environment's inbox is gone, and two records bear the id.
+	gone := with(twice, "CLAUDE_CODE_MESSAGING_SOCKET="+filepath.Join(dir, "s", "1.sock"), "CLAUDE_CODE_MESSAGING_TOKEN="+envToken)
+	for _, env := range [][]string{inside, twice, gone} {
 		for _, args := range [][]string{{"check"}, {"check", "--to", "self"}, {"send", "--dry-run", "x"}, {"list"}} {
 			inProcess(t, env, args...)
 			untouched(strings.Join(args, " ") + " inside")
@@ -532,6 +581,38 @@ func TestSelfElsewhere(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestSelfElsewhereIsNamedToo: the inbox that self has now gets the message once,
+// also where another --to names it.
+func TestSelfElsewhereIsNamedToo(t *testing.T) {
+	p := settle(t, golden.Config{Name: "own"})
+	env := environ(t, with(p.s.Environ(), "CLAUDE_CODE_MESSAGING_SOCKET="+filepath.Join(p.sockets, "1.sock"), "CLAUDE_PID=1")...)
+	for _, args := range [][]string{{"send", "--to", "self", "--to", "own", "hello"}, {"send", "--to", "own", "--to", "self", "hello"}} {
+		before := len(p.s.Messages())
+		r, e := reports(t, env, args...)
+		if n := len(p.s.Messages()) - before; n != 1 || len(r) != 1 || e.code != 0 || r[0].Socket != p.s.Path() {
+			t.Errorf("%d messages, %v", n, e)
+		}
+	}
+	// A path names it as self does.
+	before := len(p.s.Messages())
+	_, e := reports(t, env, "send", "--to", filepath.Join(p.sockets, "1.sock"), "--to", "self", "hello")
+	if n := len(p.s.Messages()) - before; n != 1 || e.code != 0 {
+		t.Errorf("%d messages, %v", n, e)
+	}
+}
+
+// TestOthersAreNotRenamed: a name for another session, whose inbox is gone, is
+// none for the caller's own.
+func TestOthersAreNotRenamed(t *testing.T) {
+	p := settle(t, golden.Config{Name: "own"})
+	pid := alive(t)
+	register(t, p.config, pid, filepath.Join(p.sockets, strconv.Itoa(pid)+".sock"), p.id)
+	r, e := reports(t, environ(t, p.s.Environ()...), "rename", "--to", "pid:"+strconv.Itoa(pid), "new")
+	if len(r) != 1 || r[0].Outcome != inbox.SocketMissing || len(p.s.Lines()) > 0 {
+		t.Errorf("%v, %q", e, p.s.Lines())
 	}
 }
 

@@ -33,7 +33,7 @@ func only(t *testing.T, w world, words string) {
 		_, err := resolve(t, w.finder(), who)
 		wantError(t, err, inbox.NotLive, "", words)
 	}
-	if _, err := w.finder().Path(t.Context(), w.socket(records[0].PID)); err == nil {
+	if _, err := both(w.finder().Path(t.Context(), w.socket(records[0].PID))); err == nil {
 		t.Error("its path was resolved")
 	}
 }

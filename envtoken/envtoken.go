@@ -67,32 +67,54 @@ func (f *Finder) Secrets() []redact.Token {
 }
 
 // Self is the inbox of the session in whose environment the caller runs.
-func (f *Finder) Self(ctx context.Context) (inbox.Target, error) {
+func (f *Finder) Self(ctx context.Context) Match {
+	m := f.self(ctx)
+	m.Self = true
+	return m
+}
+
+func (f *Finder) self(ctx context.Context) Match {
 	path := f.Socket()
 	if path == "" {
 		return f.SelfByID(ctx)
 	}
 	pid, err := f.pid()
 	if err != nil {
-		return inbox.Target{Path: path}, err
+		return Match{Target: inbox.Target{Path: path}, Err: err}
 	}
+	m := f.ownInbox(ctx, path, pid)
+	if s := m.Session; m.Err == nil && s != nil && pid != 0 && pid != s.PID && s.Alive() == nil {
+		m.Err = inbox.Fail(inbox.ForeignSocket, inbox.ReasonPeerPID, fmt.Errorf("%s is %d, and the socket is that of pid %d", EnvPID, pid, s.PID))
+		m.Target.Token = redact.Token{}
+	}
+	return m
+}
+
+// ownInbox is the environment's inbox, with its token where it has one.
+func (f *Finder) ownInbox(ctx context.Context, path string, pid int) Match {
 	if f.Getenv(EnvToken) == "" {
 		return f.own().registered(ctx, path, pid)
 	}
-	t := inbox.Target{Path: path, PID: pid}
+	var err error
+	m := Match{Target: inbox.Target{Path: path, PID: pid}}
+	t := &m.Target
 	t.Token, err = redact.Parse(f.Getenv(EnvToken))
 	if err != nil {
-		return t, inbox.Fail(inbox.BadEnvironment, inbox.ReasonBadToken, fmt.Errorf("%s: %w", EnvToken, err))
+		m.Err = inbox.Fail(inbox.BadEnvironment, inbox.ReasonBadToken, fmt.Errorf("%s: %w", EnvToken, err))
+		return m
 	}
 	s, err := f.own().recordOf(ctx, path, pid)
 	switch {
 	case exhausted(err):
-		return t, inbox.Fail(inbox.Internal, inbox.ReasonResource, err)
+		m.Err = inbox.Fail(inbox.Internal, inbox.ReasonResource, err)
+		return m
 	case ctx.Err() != nil:
-		return t, inbox.Fail(inbox.Timeout, "", err)
+		m.Err = inbox.Fail(inbox.Timeout, "", err)
+		return m
 	case err != nil:
-		return t, nil
+		return m
 	}
+	m.Session = s
 	t.Name, t.Version, t.Current = s.Name, s.Version, s.current
 	t.Projects, t.Cwd = s.projects(), s.Cwd
 	if t.PID == 0 {
@@ -102,24 +124,24 @@ func (f *Finder) Self(ctx context.Context) (inbox.Target, error) {
 	if t.SessionID = f.Getenv(EnvSession); t.SessionID == "" {
 		t.SessionID = s.ID
 	}
-	return t, nil
+	return m
 }
 
 // SelfByID is the caller's own session by its id, wherever its inbox is now:
 // for when the environment names no socket, or one that is gone.
-func (f *Finder) SelfByID(ctx context.Context) (inbox.Target, error) {
+func (f *Finder) SelfByID(ctx context.Context) Match {
 	id := f.Getenv(EnvSession)
 	if id == "" {
 		id = f.SessionID
 	}
 	if id == "" {
-		return inbox.Target{}, inbox.Fail(inbox.NoSessionRecord, "", errors.New(EnvSocket+" is not set"))
+		return Match{Err: inbox.Fail(inbox.NoSessionRecord, "", errors.New(EnvSocket+" is not set"))}
 	}
 	m, err := f.own().match(ctx, "id:"+id, false, byID(id))
 	if err != nil {
-		return inbox.Target{}, err
+		return Match{Err: err}
 	}
-	return m[0].Target, m[0].Err
+	return m[0]
 }
 
 // pid is the environment's CLAUDE_PID, 0 where it isn't set.
@@ -137,36 +159,41 @@ func (f *Finder) pid() (int, error) {
 
 // Path is the inbox at an explicit path. Where it is the environment's own, that
 // is Self; any other takes the key of the record that names it.
-func (f *Finder) Path(ctx context.Context, path string) (inbox.Target, error) {
+func (f *Finder) Path(ctx context.Context, path string) Match {
 	if path != "" && path == f.Socket() {
-		return f.Self(ctx)
+		return f.self(ctx)
 	}
 	return f.registered(ctx, path, 0)
 }
 
 // registered is the inbox at path with the key of the live record that names it.
-func (f *Finder) registered(ctx context.Context, path string, hint int) (inbox.Target, error) {
-	t := inbox.Target{Path: path}
+func (f *Finder) registered(ctx context.Context, path string, hint int) Match {
+	m := Match{Target: inbox.Target{Path: path}}
 	// What the caller named is judged before anybody is asked about it.
 	held, err := precheck.Path(path, f.Precheck)
 	if err != nil {
-		return t, inbox.FailPrecheck(err)
+		m.Err = inbox.FailPrecheck(err)
+		return m
 	}
 	_ = held.Close()
 	s, err := f.recordOf(ctx, path, hint)
 	switch {
 	case exhausted(err):
-		return t, inbox.Fail(inbox.Internal, inbox.ReasonResource, err)
+		m.Err = inbox.Fail(inbox.Internal, inbox.ReasonResource, err)
+		return m
 	case ctx.Err() != nil:
-		return t, inbox.Fail(inbox.Timeout, "", err)
+		m.Err = inbox.Fail(inbox.Timeout, "", err)
+		return m
 	case err != nil:
-		return t, inbox.Fail(inbox.NoAuthKey, inbox.ReasonNoRecord, err)
+		m.Err = inbox.Fail(inbox.NoAuthKey, inbox.ReasonNoRecord, err)
+		return m
 	}
 	if err := s.Alive(); err != nil {
-		return s.known(), err
+		return Match{Target: s.known(), Session: s, Err: err}
 	}
 	// An explicit path may have any name.
-	return s.target(f.Precheck)
+	t, err := s.target(f.Precheck)
+	return Match{Target: t, Session: s, Err: err}
 }
 
 // Own reports whether t is the caller's own session: the one whose inbox, id or
@@ -210,6 +237,19 @@ func (f *Finder) ownConfigDirs() []string {
 		return []string{filepath.Join(home, ".claude")}
 	}
 	return nil
+}
+
+// noConfigDir says why there is no config dir to look into; nil where there is one.
+func (f *Finder) noConfigDir() error {
+	switch dir, home := f.Getenv(EnvConfigDir), f.Getenv("HOME"); {
+	case len(f.configDirs()) > 0:
+		return nil
+	case dir != "":
+		return fmt.Errorf("%s is %q, which is no absolute path", EnvConfigDir, dir)
+	case home != "":
+		return fmt.Errorf("%s is not set, and HOME is %q, which is no absolute path", EnvConfigDir, home)
+	}
+	return fmt.Errorf("neither %s nor HOME is set", EnvConfigDir)
 }
 
 // own is a Finder for the environment's session.

@@ -65,11 +65,15 @@ const (
 
 	// fresh is the age of a file, at most, that may be being written.
 	fresh = time.Second
+
+	// patience is how long one look at a registry waits for all such records
+	// together: there may be a thousand that stay broken.
+	patience = 20 * time.Millisecond
 )
 
-// read reads the record of one pid. The error says why a record doesn't count;
-// what could be read up to there is in the Session.
-func (f *Finder) read(configDir string, pid int) (*Session, error) {
+// read reads the record of one pid, and takes what it waits from left. The error
+// says why a record doesn't count; what could be read up to there is in the Session.
+func (f *Finder) read(configDir string, pid int, left *time.Duration) (*Session, error) {
 	var s *Session
 	var err error
 	for range 1 + rewrites {
@@ -83,9 +87,12 @@ func (f *Finder) read(configDir string, pid int) (*Session, error) {
 		if err = s.parse(data); err == nil {
 			return s, nil
 		}
-		if info, statErr := os.Lstat(s.File()); statErr != nil || time.Since(info.ModTime()) > fresh {
+		info, statErr := os.Lstat(s.File())
+		// A time to come, on whatever clock it was written, isn't fresh for ever.
+		if statErr != nil || time.Since(info.ModTime()).Abs() > fresh || *left < rewriting {
 			break
 		}
+		*left -= rewriting
 		time.Sleep(rewriting)
 	}
 	return s, fmt.Errorf("%q: %w", s.File(), err)
@@ -94,27 +101,28 @@ func (f *Finder) read(configDir string, pid int) (*Session, error) {
 // parse reads what a record says. Fields that aren't known say nothing.
 func (s *Session) parse(data []byte) error {
 	said := 0
-	err := members(data, func(key string, v gjson.Result) error {
+	err := members(data, func(key string, v gjson.Result) (counts bool, err error) {
 		switch key {
 		case "pid":
 			if v.Type != gjson.Number || v.Num != float64(int(v.Num)) {
-				return errors.New("its pid is not a whole number")
+				return true, errors.New("its pid is not a whole number")
 			}
 			said = int(v.Num)
+			return true, nil
 		case "sessionId":
-			return text(&s.ID, key, v)
+			return true, text(&s.ID, key, v)
 		case "name":
-			return text(&s.Name, key, v)
+			return true, text(&s.Name, key, v)
 		case "cwd":
-			return text(&s.Cwd, key, v)
+			return true, text(&s.Cwd, key, v)
 		case "version":
-			return text(&s.Version, key, v)
+			return true, text(&s.Version, key, v)
 		case "messagingSocketPath":
-			return text(&s.Socket, key, v)
+			return true, text(&s.Socket, key, v)
 		case "procStart":
-			return text(&s.procStart, key, v)
+			return true, text(&s.procStart, key, v)
 		case "pidDomain":
-			return text(&s.pidDomain, key, v)
+			return true, text(&s.pidDomain, key, v)
 		// What is only shown must not hide a session, whatever a version makes of it.
 		case "status":
 			s.Status = v.String()
@@ -125,7 +133,7 @@ func (s *Session) parse(data []byte) error {
 				s.StartedAt = time.UnixMilli(int64(v.Num))
 			}
 		}
-		return nil
+		return false, nil
 	})
 	switch {
 	case err != nil:
@@ -138,10 +146,10 @@ func (s *Session) parse(data []byte) error {
 	return nil
 }
 
-// members calls f for every member of the one object in data. A document with
-// two equal keys is refused: readers differ in which of the two they take. No
-// error quotes the document, which may be a key.
-func members(data []byte, f func(key string, v gjson.Result) error) error {
+// members calls f for every member of the one object in data. A document that has
+// a key twice that counts to f is refused: readers differ in which of the two they
+// take. No error quotes the document, which may be a key.
+func members(data []byte, f func(key string, v gjson.Result) (counts bool, err error)) error {
 	if err := inbox.CheckJSON(data, maxDepth); err != nil {
 		return err
 	}
@@ -152,12 +160,12 @@ func members(data []byte, f func(key string, v gjson.Result) error) error {
 	var err error
 	seen := make(map[string]bool, 32)
 	doc.ForEach(func(k, v gjson.Result) bool {
-		if key := k.String(); seen[key] {
+		var counts bool
+		key := k.String()
+		if counts, err = f(key, v); counts && seen[key] {
 			err = errors.New("it has one key twice")
-		} else {
-			seen[key] = true
-			err = f(key, v)
 		}
+		seen[key] = true
 		return err == nil
 	})
 	return err
@@ -189,7 +197,8 @@ func validID(s string) bool {
 
 // Now reads the record again: the same process's, or an error.
 func (s *Session) Now() (*Session, error) {
-	now, err := s.finder.read(s.ConfigDir, s.PID)
+	left := patience
+	now, err := s.finder.read(s.ConfigDir, s.PID, &left)
 	if err != nil {
 		return nil, err
 	}
@@ -231,16 +240,16 @@ func (s *Session) token() (redact.Token, error) {
 		return redact.Token{}, err
 	}
 	var token, procStart, pidDomain string
-	err = members(data, func(k string, v gjson.Result) error {
+	err = members(data, func(k string, v gjson.Result) (counts bool, err error) {
 		switch k {
 		case "peerToken":
-			return text(&token, k, v)
+			return true, text(&token, k, v)
 		case "procStart":
-			return text(&procStart, k, v)
+			return true, text(&procStart, k, v)
 		case "pidDomain":
-			return text(&pidDomain, k, v)
+			return true, text(&pidDomain, k, v)
 		}
-		return nil
+		return false, nil
 	})
 	if err == nil && (procStart != "" && procStart != s.procStart || pidDomain != "" && pidDomain != s.pidDomain) {
 		err = errors.New("it is the key of another process")

@@ -115,7 +115,7 @@ func TestKey(t *testing.T) {
 			if m[0].Target.PID != pid || m[0].Target.Path != w.socket(pid) {
 				t.Errorf("%v", m[0].Target)
 			}
-			byPath, pathErr := f.Path(t.Context(), w.socket(pid))
+			byPath, pathErr := both(f.Path(t.Context(), w.socket(pid)))
 			if c.words == "" {
 				if m[0].Err != nil || m[0].Target.Token.IsZero() || pathErr != nil || byPath.Token.IsZero() {
 					t.Errorf("%v, and by path %v", m[0].Err, pathErr)
@@ -164,7 +164,8 @@ func TestRewrittenRecord(t *testing.T) {
 				w.put(w.file(pid), half, 0o644)
 				written := make(chan error, 1)
 				time.AfterFunc(time.Millisecond, func() { written <- os.WriteFile(w.file(pid), []byte(whole), 0o644) })
-				s, err := w.finder().read(w.config, pid)
+				left := patience
+				s, err := w.finder().read(w.config, pid, &left)
 				if werr := <-written; werr != nil {
 					t.Fatal(werr)
 				}
@@ -191,6 +192,67 @@ func TestBrokenForGood(t *testing.T) {
 			t.Fatalf("%s: %v", name, records)
 		}
 		wantError(t, records[0].Err, inbox.NoSessionRecord, inbox.ReasonBadRecord, "not JSON")
+	}
+}
+
+// TestManyBrokenRecords: all that could be half-written are waited for together,
+// and a time to come is no sign of it.
+func TestManyBrokenRecords(t *testing.T) {
+	w := newWorld(t)
+	for i := range 200 {
+		w.put(w.file(10_000_000+i), "{", 0o644)
+	}
+	look := func() time.Duration {
+		left := time.Hour
+		began := left
+		for i := range 200 {
+			if _, err := w.finder().read(w.config, 10_000_000+i, &left); err == nil {
+				t.Fatal("it isn't broken")
+			}
+		}
+		return began - left
+	}
+	if waited := look(); waited == 0 {
+		t.Error("fresh ones aren't waited for")
+	}
+	tomorrow := time.Now().Add(24 * time.Hour)
+	for i := range 200 {
+		w.check(os.Chtimes(w.file(10_000_000+i), tomorrow, tomorrow))
+	}
+	if waited := look(); waited > 0 {
+		t.Errorf("those of tomorrow are waited for %v", waited)
+	}
+	left := 3 * rewriting
+	for i := range 10 {
+		w.put(w.file(10_000_000+i), "{", 0o644)
+		_, _ = w.finder().read(w.config, 10_000_000+i, &left)
+	}
+	if left < 0 || left >= rewriting {
+		t.Errorf("%v of %v are left", left, 3*rewriting)
+	}
+}
+
+// TestDoubledKeys: one that counts for nothing hides no session.
+func TestDoubledKeys(t *testing.T) {
+	w := newWorld(t)
+	pid, _ := w.session(nil)
+	record, key := w.record(pid, nil), w.key(pid, nil)
+	for more, want := range map[string]inbox.Name{
+		`"foo":1,"foo":2`: "", `"status":"a","status":"b"`: "", `"peerToken":1,"peerToken":2`: "",
+		`"name":"x"`: inbox.NoSessionRecord, `"sessio\u006eId":"x"`: inbox.NoSessionRecord, `"messagingSocketPath":"/x"`: inbox.NoSessionRecord,
+		fmt.Sprintf(`"pid":%d`, pid): inbox.NoSessionRecord, `"cwd":"/"`: inbox.NoSessionRecord,
+	} {
+		w.put(w.file(pid), "{"+more+","+record[1:], 0o644)
+		_, err := w.finder().Find(t.Context(), fmt.Sprint("pid:", pid), false)
+		records, _ := w.finder().Records(t.Context())
+		if len(records) != 1 || outcome(records[0].Err) != want {
+			t.Errorf("%s: %v %v, want %q", more, records[0].Err, err, want)
+		}
+	}
+	w.put(w.file(pid), record, 0o644)
+	w.put(w.keyFile(pid, w.socket(pid)), `{"foo":1,"foo":2,`+key[1:], 0o600)
+	if m, err := w.finder().Find(t.Context(), fmt.Sprint("pid:", pid), false); err != nil || m[0].Err != nil {
+		t.Errorf("%v %v", m, err)
 	}
 }
 

@@ -29,20 +29,24 @@ type Record struct {
 
 // Records lists the registry, every record with its reason where it doesn't
 // count: one bad record hides no good one. errs are the registries that could
-// not be read; one that doesn't exist holds no sessions and is no error.
-// Once ctx is done it stops, with an error that says so.
-func (f *Finder) Records(ctx context.Context) (records []Record, errs []error) {
-	domain := ownPIDDomain()
+// not be read or trusted, each with the outcome of who is looked for there; one
+// that doesn't exist holds no sessions and is no error, but that there is none
+// to look into is one. Once ctx is done it stops, with an error that says so.
+func (f *Finder) Records(ctx context.Context) (records []Record, errs []*inbox.Error) {
+	if err := f.noConfigDir(); err != nil {
+		return nil, []*inbox.Error{inbox.Fail(inbox.NoSessionRecord, "", err)}
+	}
+	domain, left := ownPIDDomain(), patience
 	for _, dir := range f.registries() {
 		pids, err := f.pids(dir)
 		if err != nil {
-			errs = append(errs, err)
+			errs = append(errs, unread(err))
 		}
 		for _, pid := range pids {
 			if ctx.Err() != nil {
 				return records, append(errs, inbox.Fail(inbox.Timeout, "", fmt.Errorf("while reading %q: %w", dir, context.Cause(ctx))))
 			}
-			s, err := f.read(dir, pid)
+			s, err := f.read(dir, pid, &left)
 			switch {
 			case exhausted(err):
 				errs = append(errs, inbox.Fail(inbox.Internal, inbox.ReasonResource, err))
@@ -55,6 +59,19 @@ func (f *Finder) Records(ctx context.Context) (records []Record, errs []error) {
 		}
 	}
 	return records, errs
+}
+
+// unread is the outcome of who is looked for in a registry that can't be read or
+// trusted.
+func unread(err error) *inbox.Error {
+	var pe *precheck.Error
+	switch {
+	case !errors.As(err, &pe):
+		return inbox.Fail(inbox.Internal, inbox.ReasonResource, err)
+	case pe.Reason == precheck.Missing: // a file, where a directory should be
+		return inbox.Fail(inbox.NoSessionRecord, "", err)
+	}
+	return inbox.FailPrecheck(err)
 }
 
 // registries are the config dirs whose registries are looked into, each once,
@@ -194,14 +211,14 @@ func (f *Finder) recordOf(ctx context.Context, path string, hint int) (*Session,
 		return nil, none
 	}
 	named, _ := strconv.Atoi(strings.TrimSuffix(filepath.Base(path), ".sock"))
-	dirs := f.registries()
+	dirs, left := f.registries(), patience
 	for _, dir := range dirs {
 		err := precheck.Dir(filepath.Join(dir, sessionsDir), precheck.FileOptions{UID: f.Precheck.UID})
 		for _, pid := range []int{named, hint} {
 			if err != nil || pid <= 0 {
 				continue
 			}
-			s, err := f.read(dir, pid)
+			s, err := f.read(dir, pid, &left)
 			switch {
 			case err == nil && s.Socket == path && (len(dirs) == 1 || s.Alive() == nil):
 				return s, nil
@@ -217,14 +234,12 @@ func (f *Finder) recordOf(ctx context.Context, path string, hint int) (*Session,
 		switch {
 		case r.Socket == path && (r.Err == nil || outcome(r.Err) == inbox.NotLive):
 			return r.Session, nil
-		case r.PID == named || r.PID == hint:
-			errs = append(errs, r.Err)
+		case (r.PID == named || r.PID == hint) && r.Err != nil:
+			none = fmt.Errorf("%w; %w", none, r.Err)
 		}
 	}
 	for _, err := range errs {
-		if err != nil {
-			none = fmt.Errorf("%w; %w", none, err)
-		}
+		none = fmt.Errorf("%w; %w", none, err.Err)
 	}
 	return nil, none
 }

@@ -410,7 +410,7 @@ func bad(t *testing.T, w world, good, pid int, words string) {
 		}
 	}
 	// Nor does it lend its key to a path.
-	if target, err := w.finder().Path(t.Context(), w.socket(pid)); err == nil {
+	if target, err := both(w.finder().Path(t.Context(), w.socket(pid))); err == nil {
 		t.Errorf("the path is %v", target)
 	}
 	if m, err := w.finder().Find(t.Context(), fmt.Sprint("s", good), false); err != nil || m[0].Err != nil || m[0].Target.PID != good {
@@ -518,29 +518,30 @@ func TestRegistryUnreadable(t *testing.T) {
 		name  string
 		spoil func(sessions string) error
 		words string // "" is no error
+		want  string // the outcome and the reason of who is looked for there
 	}{
-		{"missing", os.RemoveAll, ""},
-		{"without config dir", func(s string) error { return os.RemoveAll(filepath.Dir(s)) }, ""},
-		{"a link to a good one", func(s string) error { return errors.Join(os.Rename(s, s+"2"), os.Symlink(s+"2", s)) }, "-"},
-		{"a link to nothing", func(s string) error { return errors.Join(os.RemoveAll(s), os.Symlink("nothing", s)) }, ""},
-		{"a file", func(s string) error { return errors.Join(os.RemoveAll(s), os.WriteFile(s, nil, 0o600)) }, "not a directory"},
-		{"a FIFO", func(s string) error { return errors.Join(os.RemoveAll(s), unix.Mkfifo(s, 0o600)) }, "not a directory"},
-		{"group may write", func(s string) error { return os.Chmod(s, 0o770) }, "others may write"},
-		{"others may write", func(s string) error { return os.Chmod(s, 0o702) }, "others may write"},
-		{"others may write, sticky", func(s string) error { return os.Chmod(s, 0o777|os.ModeSticky) }, "others may write"},
-		{"others may read", func(s string) error { return os.Chmod(s, 0o755) }, "-"},
+		{"missing", os.RemoveAll, "", ""},
+		{"without config dir", func(s string) error { return os.RemoveAll(filepath.Dir(s)) }, "", ""},
+		{"a link to a good one", func(s string) error { return errors.Join(os.Rename(s, s+"2"), os.Symlink(s+"2", s)) }, "-", ""},
+		{"a link to nothing", func(s string) error { return errors.Join(os.RemoveAll(s), os.Symlink("nothing", s)) }, "", ""},
+		{"a file", func(s string) error { return errors.Join(os.RemoveAll(s), os.WriteFile(s, nil, 0o600)) }, "not a directory", "no-session-record"},
+		{"a FIFO", func(s string) error { return errors.Join(os.RemoveAll(s), unix.Mkfifo(s, 0o600)) }, "not a directory", "no-session-record"},
+		{"group may write", func(s string) error { return os.Chmod(s, 0o770) }, "others may write", "foreign-socket dir_mode"},
+		{"others may write", func(s string) error { return os.Chmod(s, 0o702) }, "others may write", "foreign-socket dir_mode"},
+		{"others may write, sticky", func(s string) error { return os.Chmod(s, 0o777|os.ModeSticky) }, "others may write", "foreign-socket dir_mode"},
+		{"others may read", func(s string) error { return os.Chmod(s, 0o755) }, "-", ""},
 		{"another user's", func(s string) error {
 			if !root {
 				return errors.ErrUnsupported
 			}
 			return os.Chown(s, 12345, -1)
-		}, "another user's"},
+		}, "another user's", "foreign-socket dir_owner"},
 		{"unreadable", func(s string) error {
 			if root {
 				return errors.ErrUnsupported
 			}
 			return os.Chmod(s, 0o300)
-		}, "may not be examined"},
+		}, "may not be examined", "permission-denied stat"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
@@ -581,11 +582,12 @@ func TestRegistryUnreadable(t *testing.T) {
 			}
 			// Nothing from there can be found, and why is said.
 			_, err = f.Find(t.Context(), fmt.Sprint("pid:", inside), false)
-			wantError(t, err, inbox.NoSessionRecord, "", c.words)
+			outcome, reason, _ := strings.Cut(c.want, " ")
+			wantError(t, err, inbox.Name(outcome), inbox.Reason(reason), c.words)
 			if m, err := f.Find(t.Context(), fmt.Sprint("pid:", good), false); err != nil || m[0].Err != nil {
 				t.Errorf("%v %v", m, err)
 			}
-			if _, err := f.Path(t.Context(), w.socket(inside)); err == nil {
+			if _, err := both(f.Path(t.Context(), w.socket(inside))); err == nil {
 				t.Error("the key was read all the same")
 			}
 		})
@@ -606,14 +608,18 @@ func TestConfigDirs(t *testing.T) {
 		dirs []string
 		vars []string
 		want []string
+		why  string // "" is no error
 	}{
-		{"home", nil, []string{"HOME=" + w.root + "/home"}, []string{"home"}},
-		{"variable", nil, []string{"HOME=" + w.root + "/home", "CLAUDE_CONFIG_DIR=" + w.config}, []string{"config"}},
-		{"flag", []string{second.config}, []string{"HOME=" + w.root + "/home", "CLAUDE_CONFIG_DIR=" + w.config}, []string{"second"}},
-		{"two flags", []string{second.config, w.config}, nil, []string{"second", "config"}},
-		{"nothing", nil, nil, nil},
-		{"one twice", []string{w.config, w.config}, nil, []string{"config"}},
-		{"one twice, spelled otherwise", []string{w.config, w.config + "/", w.root + "/./c"}, nil, []string{"config"}},
+		{"home", nil, []string{"HOME=" + w.root + "/home"}, []string{"home"}, ""},
+		{"variable", nil, []string{"HOME=" + w.root + "/home", "CLAUDE_CONFIG_DIR=" + w.config}, []string{"config"}, ""},
+		{"flag", []string{second.config}, []string{"HOME=" + w.root + "/home", "CLAUDE_CONFIG_DIR=" + w.config}, []string{"second"}, ""},
+		{"two flags", []string{second.config, w.config}, nil, []string{"second", "config"}, ""},
+		{"nothing", nil, nil, nil, "neither CLAUDE_CONFIG_DIR nor HOME is set"},
+		{"a relative variable", nil, []string{"HOME=" + w.root + "/home", "CLAUDE_CONFIG_DIR=c"}, nil, `CLAUDE_CONFIG_DIR is "c", which is no absolute path`},
+		{"a relative home", nil, []string{"HOME=h"}, nil, `CLAUDE_CONFIG_DIR is not set, and HOME is "h", which is no absolute path`},
+		{"a flag over a relative variable", []string{w.config}, []string{"CLAUDE_CONFIG_DIR=c"}, []string{"config"}, ""},
+		{"one twice", []string{w.config, w.config}, nil, []string{"config"}, ""},
+		{"one twice, spelled otherwise", []string{w.config, w.config + "/", w.root + "/./c"}, nil, []string{"config"}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := &Finder{Getenv: getenv(c.vars...), ConfigDirs: c.dirs}
@@ -625,8 +631,12 @@ func TestConfigDirs(t *testing.T) {
 			for _, name := range c.want {
 				want = append(want, pids[name])
 			}
-			if !slices.Equal(got, want) || len(errs) > 0 {
-				t.Errorf("%v, want %v; %v", got, want, errs)
+			why := ""
+			for _, e := range errs {
+				why += e.Err.Error()
+			}
+			if !slices.Equal(got, want) || why != c.why {
+				t.Errorf("%v, want %v; %q, want %q", got, want, why, c.why)
 			}
 		})
 	}

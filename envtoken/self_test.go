@@ -155,6 +155,8 @@ func TestSelf(t *testing.T) {
 		{"part of an id", []string{socket, token, id + "=aaaaaaaa"}, inbox.NoSessionRecord, "", ""},
 		{"another registry", []string{socket, token, config + "=/nonexistent"}, inbox.NoSessionRecord, "", "/nonexistent/sessions"},
 		{"pid is a word", []string{pid + "=x"}, inbox.BadEnvironment, inbox.ReasonBadPID, `"x"`},
+		{"another pid", []string{pid + "=1"}, inbox.ForeignSocket, inbox.ReasonPeerPID, "CLAUDE_PID is 1"},
+		{"another pid, without token", []string{pid + "=1", token}, inbox.ForeignSocket, inbox.ReasonPeerPID, "CLAUDE_PID is 1"},
 		{"pid is negative", []string{pid + "=-1"}, inbox.BadEnvironment, inbox.ReasonBadPID, ""},
 		{"a short token", []string{token + "=abc"}, inbox.BadEnvironment, inbox.ReasonBadToken, "CLAUDE_CODE_MESSAGING_TOKEN"},
 		{"a token of two lines", []string{token + "=" + keyToken + "\n" + keyToken}, inbox.BadEnvironment, inbox.ReasonBadToken, ""},
@@ -201,18 +203,18 @@ func TestSelfByID(t *testing.T) {
 		"another flag":        {Getenv: getenv(EnvSession+"="+idA, EnvConfigDir+"="+w.config), ConfigDirs: []string{w.in("x").config}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			target, err := f.SelfByID(t.Context())
+			target, err := both(f.SelfByID(t.Context()))
 			wantTarget(t, target, err, s, "key", idA, "own")
 		})
 	}
 	f := &Finder{Getenv: getenv(EnvConfigDir + "=" + w.config)}
-	_, err := f.SelfByID(t.Context())
+	_, err := both(f.SelfByID(t.Context()))
 	wantError(t, err, inbox.NoSessionRecord, "")
 	f = &Finder{Getenv: getenv(EnvConfigDir+"="+w.config, EnvSession+"="+idC)}
-	_, err = f.SelfByID(t.Context())
+	_, err = both(f.SelfByID(t.Context()))
 	wantError(t, err, inbox.NoSessionRecord, "", idC)
 	w.put(w.file(w.pids["other"]), w.record(w.pids["other"], fields{"sessionId": idC, "procStart": "1", "pidDomain": "linux:0:pid:[1]"}), 0o644)
-	_, err = f.SelfByID(t.Context())
+	_, err = both(f.SelfByID(t.Context()))
 	wantError(t, err, inbox.NotLive, "")
 	w.untouched()
 }
@@ -334,3 +336,6 @@ func TestOwn(t *testing.T) {
 		t.Error("the class")
 	}
 }
+
+// both takes a match apart.
+func both(m Match) (inbox.Target, error) { return m.Target, m.Err }

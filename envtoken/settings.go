@@ -116,13 +116,12 @@ type Settings struct {
 }
 
 // Settings are those of a session that was started in dir, with the first of
-// the Finder's config dirs as the user's; ok is false where it has none.
-func (f *Finder) Settings(dir string) (s Settings, ok bool) {
-	dirs := f.configDirs()
-	if len(dirs) == 0 {
-		return Settings{}, false
+// the Finder's config dirs as the user's; an error says why it has none.
+func (f *Finder) Settings(dir string) (Settings, error) {
+	if err := f.noConfigDir(); err != nil {
+		return Settings{}, err
 	}
-	return Settings{ConfigDir: dirs[0], Dir: dir, Home: f.Getenv("HOME")}, true
+	return Settings{ConfigDir: f.configDirs()[0], Dir: dir, Home: f.Getenv("HOME")}, nil
 }
 
 // UserFile is the user's settings file, the only one that is ever edited.

@@ -1,6 +1,7 @@
 package envtoken
 
 import (
+	"errors"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -11,4 +12,20 @@ import (
 func hasACL(f *os.File) bool {
 	n, err := unix.Fgetxattr(int(f.Fd()), "system.posix_acl_access", nil)
 	return err == nil && n > 0
+}
+
+// exchange has two files change places; errors.ErrUnsupported where the system
+// or the file system can't.
+func exchange(a, b string) error { return renameat2(a, b, unix.RENAME_EXCHANGE) }
+
+// renameNew is a rename that replaces nothing: it says fs.ErrExist, or
+// errors.ErrUnsupported as exchange does.
+func renameNew(old, new string) error { return renameat2(old, new, unix.RENAME_NOREPLACE) }
+
+func renameat2(old, new string, flags uint) error {
+	err := unix.Renameat2(unix.AT_FDCWD, old, unix.AT_FDCWD, new, flags)
+	if err == unix.EINVAL {
+		return errors.ErrUnsupported
+	}
+	return err // ENOSYS is errors.ErrUnsupported too
 }

@@ -2,6 +2,8 @@ package envtoken
 
 import (
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -107,4 +109,91 @@ func TestSetLeavesAnAccessListAlone(t *testing.T) {
 		t.Skip(err)
 	}
 	leavesAlone(t, s, Accept, "", ReasonACL)
+}
+
+// TestExchange: what came to the path since it was looked at goes back.
+func TestExchange(t *testing.T) {
+	const content, other = `{"a":1}`, `{"a":2}`
+	for _, c := range []struct {
+		name string
+		edit func(path string) error
+		want error
+		left string // at the path, where want is an error
+	}{
+		{"nothing", func(string) error { return nil }, nil, ""},
+		{"another file", func(path string) error {
+			return errors.Join(os.WriteFile(path+"2", []byte(other), 0o600), os.Rename(path+"2", path))
+		}, errChanged, other},
+		{"another file of the same bytes", func(path string) error {
+			return errors.Join(os.WriteFile(path+"2", []byte(content), 0o600), os.Rename(path+"2", path))
+		}, errChanged, content},
+		{"other bytes", func(path string) error { return os.WriteFile(path, []byte(other), 0o600) }, errChanged, other},
+		{"a link", func(path string) error { return errors.Join(os.Remove(path), os.Symlink("elsewhere", path)) }, errChanged, other},
+		{"gone", os.Remove, errChanged, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := settingsIn(t, map[string]string{"user": content})
+			path := s.UserFile()
+			tmp := path + ".tmp"
+			old, err := openOwn(path)
+			err = errors.Join(err, os.WriteFile(tmp, []byte("{}"), 0o600), os.WriteFile(filepath.Join(s.ConfigDir, "elsewhere"), []byte(other), 0o600), c.edit(path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			was, _ := os.Lstat(path)
+			if err := old.exchange(tmp, path); errors.Is(err, errors.ErrUnsupported) {
+				t.Skip("not on this file system")
+			} else if err != c.want {
+				t.Errorf("%v, want %v", err, c.want)
+			}
+			at, mine := path, tmp
+			if c.want == nil {
+				at, mine, c.left = tmp, path, content
+			}
+			now, _ := os.Lstat(at)
+			if got, _ := os.ReadFile(at); string(got) != c.left || was != nil && !os.SameFile(was, now) {
+				t.Errorf("it is %q, want the very file with %q", got, c.left)
+			}
+			if got, err := os.ReadFile(mine); err != nil || string(got) != "{}" {
+				t.Errorf("ours is %q, %v", got, err)
+			}
+		})
+	}
+}
+
+// TestSetLosesNoOtherEdit: a writer that knows of no lock renames its file into
+// place at about the time that Set does. Its last edit is always there in the end.
+func TestSetLosesNoOtherEdit(t *testing.T) {
+	s := settingsIn(t, map[string]string{"user": `{}`})
+	path := s.UserFile()
+	rename := func(n int) error {
+		return errors.Join(os.WriteFile(path+".w", fmt.Appendf(nil, `{"n":%d}`, n), 0o600), os.Rename(path+".w", path))
+	}
+	lost := 0
+	for round := range 200 {
+		start, done := make(chan bool), make(chan error, 1)
+		s.beforeRename = func() { close(start) }
+		go func() {
+			<-start
+			for range round % 50 * 500 {
+			}
+			done <- errors.Join(rename(2*round), rename(2*round+1))
+		}()
+		changed, err := s.Set([]Inbound{Accept, Hold}[round%2], "")
+		if !changed && err == nil {
+			t.Fatal("it was set already")
+		}
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(path); err != nil || !strings.Contains(string(got), fmt.Sprintf(`"n":%d}`, 2*round+1)) {
+			lost++
+		}
+	}
+	if lost > 0 && !errors.Is(exchange(path, path), errors.ErrUnsupported) {
+		t.Errorf("%d edits of 200 are lost", lost)
+	}
+	if entries, err := os.ReadDir(s.ConfigDir); err != nil || len(entries) != 1 {
+		t.Errorf("%v %v", entries, err)
+	}
 }

@@ -2,7 +2,14 @@
 
 package envtoken
 
-import "os"
+import (
+	"errors"
+	"os"
+)
 
 // hasACL reports false: no system call that these systems share tells it.
 func hasACL(*os.File) bool { return false }
+
+func exchange(_, _ string) error { return errors.ErrUnsupported }
+
+func renameNew(_, _ string) error { return errors.ErrUnsupported }

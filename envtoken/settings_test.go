@@ -251,7 +251,7 @@ func TestPolicyUnknownIsQuotedAndShort(t *testing.T) {
 func TestFinderSettings(t *testing.T) {
 	vars := map[string]string{}
 	f := Finder{Getenv: func(key string) string { return vars[key] }}
-	if s, ok := f.Settings("/p"); ok {
+	if s, err := f.Settings("/p"); err == nil {
 		t.Errorf("without a home: %+v", s)
 	}
 	for _, c := range []struct{ key, value, want string }{
@@ -259,9 +259,13 @@ func TestFinderSettings(t *testing.T) {
 		{EnvConfigDir, "/c", "/c/settings.json"},
 	} {
 		vars[c.key] = c.value
-		if s, ok := f.Settings("/p"); !ok || s.UserFile() != c.want || s.Dir != "/p" {
-			t.Errorf("%+v %v, want %s", s, ok, c.want)
+		if s, err := f.Settings("/p"); err != nil || s.UserFile() != c.want || s.Dir != "/p" {
+			t.Errorf("%+v %v, want %s", s, err, c.want)
 		}
+	}
+	vars[EnvConfigDir] = "c"
+	if s, err := f.Settings("/p"); err == nil || !strings.Contains(err.Error(), `CLAUDE_CONFIG_DIR is "c"`) {
+		t.Errorf("%+v %v", s, err)
 	}
 	f.ConfigDirs = []string{"/a", "/b"}
 	if s, _ := f.Settings("/p"); s.UserFile() != "/a/settings.json" {

@@ -9,6 +9,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"ccpost/inbox"
 	"ccpost/precheck"
@@ -26,6 +29,7 @@ const (
 	ReasonDuplicateKey = inbox.Reason("duplicate_key")
 	ReasonChanged      = inbox.Reason("changed_meanwhile")
 	ReasonRevision     = inbox.Reason("revision")
+	ReasonLocked       = inbox.Reason("locked")
 	ReasonNotWritable  = inbox.Reason("not_writable")
 	ReasonMount        = inbox.Reason("mount")
 	ReasonDiskFull     = inbox.Reason("disk_full")
@@ -46,6 +50,11 @@ func (s Settings) Set(v Inbound, ifRevision string) (changed bool, err error) {
 		}
 		return false, inbox.Fail(inbox.NotChanged, r, fmt.Errorf("%s %s; %s", strconv.Quote(path), why, byHand(v)))
 	}
+	unlock, err := s.lock()
+	if err != nil {
+		return refuse(ReasonLocked, "is being edited by another ccpost", nil)
+	}
+	defer unlock()
 	old, refused := openOwn(path)
 	is := parseSource(User, path, old.data)
 	if refused != nil {
@@ -65,6 +74,9 @@ func (s Settings) Set(v Inbound, ifRevision string) (changed bool, err error) {
 	}
 	data := old.data
 	if is.Missing {
+		if !oursToFill(s.ConfigDir) {
+			return refuse(ReasonNotOurs, "would be new in another user's directory", nil)
+		}
 		data = []byte(newSettings)
 	}
 	doc, err := parseSettings(data)
@@ -88,6 +100,33 @@ func (s Settings) Set(v Inbound, ifRevision string) (changed bool, err error) {
 		return refuse(whySystem(err), "can't be written", err)
 	}
 	return true, nil
+}
+
+// lockTime is how long an edit waits for another one, which takes a few milliseconds.
+const lockTime = time.Second
+
+// lock keeps other ccposts from editing the file until unlock is called. Where
+// the directory can't be opened, or locked at all, it does nothing.
+func (s Settings) lock() (unlock func(), err error) {
+	dir, err := os.Open(s.ConfigDir)
+	if err != nil {
+		return func() {}, nil
+	}
+	unlock = func() { _ = dir.Close() }
+	for end := time.Now().Add(lockTime); unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB) == unix.EWOULDBLOCK; {
+		if time.Now().After(end) {
+			unlock()
+			return nil, unix.EWOULDBLOCK
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return unlock, nil
+}
+
+// oursToFill reports whether a new file in dir would not be for another user.
+func oursToFill(dir string) bool {
+	info, err := os.Stat(dir)
+	return err != nil || int(info.Sys().(*syscall.Stat_t).Uid) == os.Geteuid()
 }
 
 // byHand is what a person does in place of the edit.
@@ -158,12 +197,9 @@ func (s Settings) replace(path string, old *ownFile, next []byte) (err error) {
 	if err != nil {
 		return err
 	}
-	renamed := false
 	defer func() {
 		_ = tmp.Close()
-		if !renamed {
-			_ = os.Remove(tmp.Name())
-		}
+		_ = os.Remove(tmp.Name()) // the old content, by now, or nothing
 	}()
 	if _, err := tmp.Write(next); err != nil {
 		return err
@@ -186,22 +222,8 @@ func (s Settings) replace(path string, old *ownFile, next []byte) (err error) {
 	if s.beforeRename != nil {
 		s.beforeRename()
 	}
-	if old.info == nil {
-		// A link, other than a rename, never replaces what came meanwhile.
-		if err := os.Link(tmp.Name(), path); err != nil {
-			if errors.Is(err, fs.ErrExist) {
-				return errChanged
-			}
-			return err
-		}
-	} else {
-		if now, err := openOwn(path); err != nil || !old.same(now) {
-			return errChanged
-		}
-		if err := os.Rename(tmp.Name(), path); err != nil {
-			return err
-		}
-		renamed = true
+	if err := old.swap(tmp.Name(), path); err != nil {
+		return err
 	}
 	// That the name outlives a power cut, where the file system can say so.
 	if d, err := os.Open(dir); err == nil {
@@ -209,6 +231,63 @@ func (s Settings) replace(path string, old *ownFile, next []byte) (err error) {
 		_ = d.Close()
 	}
 	return nil
+}
+
+// swap puts the file tmp at path, where o is. Where something else is there it
+// stays, and swap says errChanged.
+func (o *ownFile) swap(tmp, path string) error {
+	if o.info == nil {
+		err := renameNew(tmp, path)
+		if errors.Is(err, errors.ErrUnsupported) {
+			// A link, other than a rename, never replaces what came meanwhile.
+			err = os.Link(tmp, path)
+		}
+		if errors.Is(err, fs.ErrExist) {
+			return errChanged
+		}
+		return err
+	}
+	if now, err := openOwn(path); err != nil || !o.same(now) {
+		return errChanged
+	}
+	err := o.exchange(tmp, path)
+	if errors.Is(err, errors.ErrUnsupported) {
+		err = os.Rename(tmp, path)
+	}
+	return err
+}
+
+// exchange has the two files change places, and looks at what came out.
+func (o *ownFile) exchange(tmp, path string) error {
+	in, err := os.Lstat(tmp)
+	if err == nil {
+		err = exchange(tmp, path)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return errChanged
+	case err != nil:
+		return err
+	}
+	if out, err := openOwn(tmp); err == nil && o.same(out) {
+		return nil
+	}
+	// Another one goes back, and so does what came to path meanwhile, until what
+	// was put in last comes out.
+	for {
+		other, err := os.Lstat(tmp)
+		if err == nil {
+			err = exchange(tmp, path)
+		}
+		if err != nil {
+			_ = os.Rename(tmp, path) // rather than lose it
+			return errChanged
+		}
+		if out, err := os.Lstat(tmp); err != nil || os.SameFile(out, in) {
+			return errChanged
+		}
+		in = other
+	}
 }
 
 // chgrp gives the file to a group, where it isn't the group's already: some

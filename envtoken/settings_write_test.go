@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -336,4 +337,48 @@ func TestSetOnAFullDisk(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS") {
 		t.Fatalf("%v\n%s", err, out)
 	}
+}
+
+// TestSetWaitsForAnotherEdit: two ccposts don't edit at once.
+func TestSetWaitsForAnotherEdit(t *testing.T) {
+	s := settingsIn(t, map[string]string{"user": `{"a":1}`})
+	dir, err := os.Open(s.ConfigDir)
+	if err == nil {
+		err = unix.Flock(int(dir.Fd()), unix.LOCK_EX)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	leavesAlone(t, s, Accept, "", ReasonLocked)
+	done := make(chan error, 1)
+	go func() {
+		time.Sleep(50 * time.Millisecond)
+		done <- unix.Flock(int(dir.Fd()), unix.LOCK_UN)
+	}()
+	mustSet(t, s, Accept, true)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	mustSet(t, s, Unset, true) // the lock isn't kept
+}
+
+// TestSetInAnothersDirectory: no file of ours is made where another user's
+// sessions would read it, or fail to.
+func TestSetInAnothersDirectory(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a directory away")
+	}
+	s := settingsIn(t, nil)
+	if err := os.Chown(s.ConfigDir, 12345, -1); err != nil {
+		t.Fatal(err)
+	}
+	leavesAlone(t, s, Accept, "", ReasonNotOurs)
+	leavesAlone(t, s, Accept, "absent", ReasonNotOurs)
+	mustSet(t, s, Unset, false)
+	// One that is ours already may be edited.
+	if err := os.WriteFile(s.UserFile(), []byte(`{}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mustSet(t, s, Accept, true)
 }

@@ -3,6 +3,7 @@ package envtoken
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -19,6 +20,7 @@ type Match struct {
 	Target  inbox.Target // as far as it is known, where Err is set
 	Session *Session     // its record; nil where only the environment or a path tells of it
 	Err     error        // an *inbox.Error
+	Self    bool         // it was asked for as self: where its inbox is gone, SelfByID may know another
 }
 
 // Ambiguous is the cause of an ambiguous-target: the sessions that match.
@@ -47,9 +49,9 @@ func (f *Finder) Find(ctx context.Context, who string, all bool) ([]Match, error
 	kind, value := split(who)
 	switch {
 	case who == "self":
-		return one(f.Self(ctx))
+		return []Match{f.Self(ctx)}, nil
 	case kind == "uds":
-		return one(f.Path(ctx, value))
+		return []Match{f.Path(ctx, value)}, nil
 	case kind == "dir":
 		inside, err := f.inside(value)
 		if err != nil {
@@ -70,7 +72,7 @@ func (f *Finder) Find(ctx context.Context, who string, all bool) ([]Match, error
 	}
 	m, err := f.match(ctx, who, all, byName(who), byID(who), byPrefix(who), byPID(who))
 	if err != nil && outcome(err) == inbox.NoSessionRecord && (strings.Contains(who, "/") || strings.HasSuffix(who, ".sock")) {
-		return one(f.Path(ctx, who)) // a path that isn't absolute, which says so
+		return []Match{f.Path(ctx, who)}, nil // a path that isn't absolute, which says so
 	}
 	return m, err
 }
@@ -121,18 +123,24 @@ func parsePID(s string) (int, bool) {
 	return pid, err == nil && pid > 0 && strconv.Itoa(pid) == s
 }
 
-func one(t inbox.Target, err error) ([]Match, error) {
-	return []Match{{Target: t, Err: err}}, nil
-}
-
 // inside matches the sessions that work in a directory or below it, links
 // resolved on both sides.
 func (f *Finder) inside(path string) (func(*Session) bool, error) {
-	if home := f.Getenv("HOME"); path == "~" || strings.HasPrefix(path, "~/") {
+	if path == "~" || strings.HasPrefix(path, "~/") {
+		home := f.Getenv("HOME")
+		if !filepath.IsAbs(home) {
+			return nil, inbox.Fail(inbox.Usage, "", fmt.Errorf("dir:%s: HOME is not set to an absolute path", path))
+		}
 		path = home + path[1:]
 	}
-	dir, err := filepath.Abs(path)
+	dir, err := os.Getwd()
+	if filepath.IsAbs(path) {
+		dir, err = path, nil
+	} else {
+		dir += "/" + path
+	}
 	if err == nil {
+		// Not cleaned before: behind a link, .. is another directory.
 		dir, err = filepath.EvalSymlinks(dir)
 	}
 	if err != nil || path == "" {
@@ -142,12 +150,28 @@ func (f *Finder) inside(path string) (func(*Session) bool, error) {
 		if !filepath.IsAbs(s.Cwd) {
 			return false
 		}
-		cwd, err := filepath.EvalSymlinks(s.Cwd)
-		if err != nil {
-			cwd = filepath.Clean(s.Cwd) // it may be gone since
-		}
+		cwd := resolved(s.Cwd)
 		return cwd == dir || strings.HasPrefix(cwd, strings.TrimSuffix(dir, "/")+"/")
 	}, nil
+}
+
+// resolved follows the links in an absolute path, as far as there is something:
+// a session's directory may be gone.
+func resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	at := "/"
+	for path != "" {
+		var name string
+		name, path, _ = strings.Cut(path, "/")
+		next, err := filepath.EvalSymlinks(at + "/" + name)
+		if err != nil {
+			return filepath.Join(at, name, path)
+		}
+		at = next
+	}
+	return at
 }
 
 // match finds the sessions that WHO means: those that fit the first reading that
@@ -155,7 +179,7 @@ func (f *Finder) inside(path string) (func(*Session) bool, error) {
 func (f *Finder) match(ctx context.Context, who string, all bool, readings ...reading) ([]Match, error) {
 	records, errs := f.Records(ctx)
 	for _, err := range errs {
-		if outcome(err) != "" {
+		if err.Outcome == inbox.Internal || err.Outcome == inbox.Timeout {
 			return nil, err // who was not read can't be left out
 		}
 	}
@@ -177,17 +201,20 @@ func (f *Finder) match(ctx context.Context, who string, all bool, readings ...re
 			break
 		}
 	}
+	own := false
 	if all {
+		n := len(live)
 		live = slices.DeleteFunc(live, f.isOwn)
+		own = len(live) < n
 	}
 	live = f.oneEach(ctx, live)
 	switch {
 	case len(live) > 1 && !all:
 		return nil, inbox.Fail(inbox.AmbiguousTarget, "", &Ambiguous{live})
 	case len(live) == 0 && dead != nil && !all:
-		return []Match{{dead.known(), dead.Session, dead.Err}}, nil
+		return []Match{{Target: dead.known(), Session: dead.Session, Err: dead.Err}}, nil
 	case len(live) == 0:
-		return nil, inbox.Fail(inbox.NoSessionRecord, "", f.nowhere(who, errs))
+		return nil, f.Nowhere(inbox.NoSessionRecord, noneIs(who, own, records), errs)
 	}
 	var found []Match
 	for _, s := range live {
@@ -195,21 +222,39 @@ func (f *Finder) match(ctx context.Context, who string, all bool, readings ...re
 		if current != nil {
 			t.Current = func() (string, error) { return current(s) }
 		}
-		found = append(found, Match{t, s, err})
+		found = append(found, Match{Target: t, Session: s, Err: err})
 	}
 	return found, nil
 }
 
-// nowhere says where nobody was found, and what could not be looked into.
-func (f *Finder) nowhere(who string, errs []error) error {
-	err := fmt.Errorf("no live session is %q, in %s", who, f.Where())
-	if who == "" {
-		err = fmt.Errorf("no live session in %s", f.Where())
+// noneIs says that nobody is who was asked for: own, nobody but the caller.
+func noneIs(who string, own bool, records []Record) string {
+	id := strings.TrimPrefix(who, "id:")
+	short := 0 < len(id) && len(id) < minPrefix && slices.ContainsFunc(records, func(r Record) bool { return strings.HasPrefix(r.ID, id) })
+	switch {
+	case own:
+		return "nobody matches but the caller's own session (which is left out),"
+	case who == "":
+		return "no live session"
+	case short:
+		return fmt.Sprintf("no live session is %q (the beginning of an id takes %d or more characters),", who, minPrefix)
 	}
+	return fmt.Sprintf("no live session is %q,", who)
+}
+
+// Nowhere is the error of a search that found nothing: what wasn't found, where,
+// and what could not be looked into. That what was looked for could be there
+// makes it another outcome than the one given.
+func (f *Finder) Nowhere(outcome inbox.Name, what string, errs []*inbox.Error) *inbox.Error {
+	var reason inbox.Reason
+	why := fmt.Errorf("%s in %s", what, f.Where())
 	for _, e := range errs {
-		err = fmt.Errorf("%w; %w", err, e)
+		why = fmt.Errorf("%w; %w", why, e.Err)
+		if reason == "" && e.Outcome != inbox.NoSessionRecord {
+			outcome, reason = e.Outcome, e.Reason
+		}
 	}
-	return err
+	return inbox.Fail(outcome, reason, why)
 }
 
 // Where names the registries that are looked into.
@@ -219,7 +264,7 @@ func (f *Finder) Where() string {
 		dirs = append(dirs, filepath.Join(d, sessionsDir))
 	}
 	if len(dirs) == 0 {
-		return "any registry (HOME is not set to an absolute path)"
+		return "any registry"
 	}
 	return strings.Join(dirs, " or ")
 }

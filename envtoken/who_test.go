@@ -188,11 +188,14 @@ func TestAmbiguous(t *testing.T) {
 
 func TestFindDir(t *testing.T) {
 	w := newTown(t)
-	for _, dir := range []string{"a/b/c", "a/bc", "a/b c", "home/p", "gone"} {
+	for _, dir := range []string{"a/b/c", "a/bc", "a/b c", "home/p", "gone", "far/x"} {
 		w.mkdir(filepath.Join(w.root, dir))
 	}
 	at := func(dir string) string { return filepath.Join(w.root, dir) }
 	w.check(os.Symlink(at("a"), at("link")))
+	w.check(os.Symlink(at("far/x"), at("a/b/away")))
+	w.add("deleted", fields{"cwd": at("a/b/away/d/e"), "sessionId": "del"})
+	w.add("far", fields{"cwd": at("far"), "sessionId": "far"})
 	w.add("b", fields{"cwd": at("a/b"), "sessionId": "b"})
 	w.add("c", fields{"cwd": at("a/b/c"), "sessionId": "c"})
 	w.add("bc", fields{"cwd": at("a/bc"), "sessionId": "bc"})
@@ -227,8 +230,14 @@ func TestFindDir(t *testing.T) {
 		{"dir:~/", "slash"},
 		{"dir:~/p", "slash"},
 		{"dir:" + at("gone"), "gone"},
-		{"dir:" + w.root, "b bc by link c gone slash space"},
-		{"dir:/", "b bc by link c gone slash space"},
+		{"dir:" + w.root, "b bc by link c deleted far gone slash space"},
+		{"dir:/", "b bc by link c deleted far gone slash space"},
+		// Behind a link .. is another directory; and of a directory that is gone
+		// what is above it may be behind one.
+		{"dir:" + at("a/b/away") + "/..", "deleted far"},
+		{"dir:away/..", "deleted far"},
+		{"dir:away/../../a/bc", "bc"},
+		{"dir:" + at("far/x"), "deleted"},
 		{"dir:" + at("home/p/none"), "usage"},
 		{"dir:~nobody", "usage"},
 		{"dir:" + w.sockets, "no-session-record"},
@@ -241,8 +250,20 @@ func TestFindDir(t *testing.T) {
 			}
 		}
 	}
-	if got := w.who(w.finder(), "dir:~", false); got != "usage" {
-		t.Errorf("~ without HOME is %q", got)
+	for _, who := range []string{"dir:~", "dir:~/", "dir:~/tmp", "dir:~/c"} {
+		for _, f := range []*Finder{w.finder(), w.finder("HOME="), w.finder("HOME=."), w.finder("HOME=..")} {
+			if got := w.who(f, who, false); got != "usage" {
+				t.Errorf("%s with HOME=%q is %q", who, f.Getenv("HOME"), got)
+			}
+		}
+	}
+	// The current one is a link's.
+	t.Chdir(at("a/b/away"))
+	t.Setenv("PWD", at("a/b/away"))
+	for who, want := range map[string]string{"dir:.": "deleted", "dir:..": "deleted far"} {
+		if got := w.who(f, who, false); got != want {
+			t.Errorf("%q is %q, want %q", who, got, want)
+		}
 	}
 	w.untouched()
 }
@@ -532,7 +553,7 @@ func TestPath(t *testing.T) {
 		other.put(other.keyFile(w.pids["a"], path), other.key(w.pids["a"], fields{"procStart": "1"}), 0o600)
 		for _, dirs := range [][]string{{w.config, other.config}, {other.config, w.config}} {
 			f := &Finder{Getenv: getenv(), ConfigDirs: dirs}
-			target, err := f.Path(t.Context(), path)
+			target, err := both(f.Path(t.Context(), path))
 			if err != nil || target.SessionID != idA {
 				t.Errorf("%v %v", target, err)
 			}
@@ -548,7 +569,7 @@ func TestPath(t *testing.T) {
 		w.put(w.file(thief), w.record(thief, fields{"sessionId": idC, "messagingSocketPath": path}), 0o644)
 		w.put(w.keyFile(thief, path), w.key(thief, nil), 0o600)
 		defer os.Remove(w.file(thief))
-		target, err := w.finder().Path(t.Context(), path)
+		target, err := both(w.finder().Path(t.Context(), path))
 		if err != nil || target.SessionID != idA || target.PID != w.pids["a"] {
 			t.Errorf("%v %v", target, err)
 		}
@@ -561,7 +582,7 @@ func TestPath(t *testing.T) {
 		pid := process(t)
 		w.put(w.file(pid), w.record(pid, fields{"sessionId": idB, "messagingSocketPath": any}), 0o644)
 		w.put(w.keyFile(pid, any), w.key(pid, nil), 0o600)
-		target, err := w.finder().Path(t.Context(), any)
+		target, err := both(w.finder().Path(t.Context(), any))
 		if err != nil || target.SessionID != idB || target.PID != pid {
 			t.Errorf("%v %v", target, err)
 		}
@@ -579,7 +600,7 @@ func TestNoDescriptorStays(t *testing.T) {
 	w.add("b", fields{"sessionId": idA})
 	look := func() {
 		_, _ = w.finder().Find(t.Context(), idA, false)
-		_, _ = w.finder().Path(t.Context(), w.socket(w.pids["a"]))
+		_ = w.finder().Path(t.Context(), w.socket(w.pids["a"]))
 		_, _ = w.finder().Find(t.Context(), "dir:"+w.root, false)
 	}
 	next := func() int {

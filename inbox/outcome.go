@@ -83,7 +83,7 @@ var Table = []Row{
 
 	{NoSessionRecord, ErrSocketGone, 69, "yes", "no record names this session; nothing was sent", "run it inside a session, or name the inbox with --to"},
 	{NotLive, ErrSocketGone, 69, "yes", "a record names this session, but its process is gone, a zombie, another process, or in another container; nothing was sent", "start or resume the session and send again"},
-	{NoSocketPath, ErrSocketGone, 69, "yes", "the session's record names no inbox socket; nothing was sent", "the session may still be starting, run with --bare, be of an older version, or have messaging off"},
+	{NoSocketPath, ErrSocketGone, 69, "yes", "the registry names no inbox socket to dial for what was asked; nothing was sent", "the session may still be starting, run with --bare, be of an older version, or have messaging off"},
 	{SocketMissing, ErrSocketGone, 69, "yes", "the inbox socket is not on disk; nothing was sent", "restart the session: it doesn't make a lost socket again"},
 	{SocketRefused, ErrSocketGone, 69, "yes", "nobody answered at the socket, or the peer went away before the message; nothing was written of the message", "see whether the session still runs, and send again"},
 	{SessionChanged, ErrSocketGone, 69, "yes", "the session at this address is no longer the one that was meant; nothing was sent", "look which session is there now, and name that one"},

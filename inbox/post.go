@@ -61,6 +61,14 @@ func Rename(ctx context.Context, t Target, name string, o Options) (Outcome, err
 	})
 }
 
+// CheckName reports why Rename can't give a session this name.
+func CheckName(name string) error {
+	if _, failed := renameLine(name); failed != nil {
+		return failed
+	}
+	return nil
+}
+
 // post is one call's state. Its methods return nil or what ended it.
 type post struct {
 	ctx context.Context

@@ -79,7 +79,7 @@ func ReadFile(path string, max int64, o FileOptions) ([]byte, error) {
 // whatever o.Forbid says. Links are followed, in the last place too: many keep
 // their configuration elsewhere. What they lead to is judged.
 func OpenDir(path string, o FileOptions) (*os.File, error) {
-	if err := fileSpelling(path); err != nil {
+	if err := o.judge(path); err != nil {
 		return nil, err
 	}
 	fd, err := open(path, unix.O_DIRECTORY)
@@ -109,7 +109,7 @@ func Dir(path string, o FileOptions) error {
 }
 
 func openFile(path string, o FileOptions) (fd int, size int64, err error) {
-	if err := fileSpelling(path); err != nil {
+	if err := o.judge(path); err != nil {
 		return -1, 0, err
 	}
 	// O_NONBLOCK: opening a pipe must not wait for its writer. O_NOCTTY: a
@@ -161,14 +161,15 @@ func (o FileOptions) checkMode(path string, f facts, r Reason) error {
 	return nil
 }
 
-func fileSpelling(path string) error {
+// judge says what can be told without a look at the file.
+func (o FileOptions) judge(path string) error {
 	if path == "" {
 		return refusal(Empty, path, "")
 	}
 	if strings.IndexByte(path, 0) >= 0 {
 		return refusal(Nul, path, "")
 	}
-	return nil
+	return blind(path, o.UID)
 }
 
 func open(path string, flags int) (fd int, err error) {

@@ -58,6 +58,22 @@ func ownUID(uid *int) int {
 	return os.Geteuid()
 }
 
+// blind refuses where the system shows every stranger's file as ours: in a user
+// namespace that doesn't map this process's own user.
+func blind(path string, uid *int) error {
+	if uid != nil || os.Geteuid() != overflowUID {
+		return nil
+	}
+	ok, err := mapped(overflowUID)
+	switch {
+	case ok:
+		return nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission):
+		return systemError(path, err)
+	}
+	return refusal(ForeignUID, path, "this process's own user isn't mapped here")
+}
+
 // Path vouches for the socket at path, or says in an [*Error] why it cannot.
 // The caller closes what it returns.
 //
@@ -65,6 +81,9 @@ func ownUID(uid *int) int {
 // the socket; the first thing found wrong is the reason given.
 func Path(path string, o Options) (*Held, error) {
 	if err := spelling(path, o.RecordPID); err != nil {
+		return nil, err
+	}
+	if err := blind(path, o.UID); err != nil {
 		return nil, err
 	}
 	if o.Stat == nil {
