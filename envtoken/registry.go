@@ -1,7 +1,6 @@
 package envtoken
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -228,11 +227,12 @@ func (f *Finder) recordOf(ctx context.Context, path string, hint int) (*Session,
 		}
 	}
 	records, errs := f.Records(ctx)
-	// A stable sort: live ones first.
-	slices.SortStableFunc(records, func(a, b Record) int { return cmp.Compare(rank(a), rank(b)) })
+	if i := slices.IndexFunc(records, func(r Record) bool { return r.Socket == path && r.Err == nil }); i >= 0 {
+		return records[i].Session, nil
+	}
 	for _, r := range records {
 		switch {
-		case r.Socket == path && (r.Err == nil || outcome(r.Err) == inbox.NotLive):
+		case r.Socket == path && outcome(r.Err) == inbox.NotLive:
 			return r.Session, nil
 		case (r.PID == named || r.PID == hint) && r.Err != nil:
 			none = fmt.Errorf("%w; %w", none, r.Err)
@@ -250,11 +250,4 @@ func outcome(err error) inbox.Name {
 		return ""
 	}
 	return e.Outcome
-}
-
-func rank(r Record) int {
-	if r.Err == nil {
-		return 0
-	}
-	return 1
 }

@@ -221,7 +221,10 @@ func TestPostDial(t *testing.T) {
 
 	full := listener(t, unix.SOCK_STREAM, 0)
 	for range 4 {
-		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK, 0)
+		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+		if err == nil {
+			err = unix.SetNonblock(fd, true)
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
