@@ -104,14 +104,8 @@ func (f *Finder) ownInbox(ctx context.Context, path string, pid int) Match {
 		return m
 	}
 	s, err := f.own().recordOf(ctx, path, pid)
-	switch {
-	case exhausted(err):
-		m.Err = inbox.Fail(inbox.Internal, inbox.ReasonResource, err)
-		return m
-	case ctx.Err() != nil:
-		m.Err = inbox.Fail(inbox.Timeout, "", err)
-		return m
-	case err != nil:
+	if err != nil {
+		m.Err = unsearched(ctx, err)
 		return m
 	}
 	m.Session = s
@@ -177,15 +171,10 @@ func (f *Finder) registered(ctx context.Context, path string, hint int) Match {
 	}
 	_ = held.Close()
 	s, err := f.recordOf(ctx, path, hint)
-	switch {
-	case exhausted(err):
-		m.Err = inbox.Fail(inbox.Internal, inbox.ReasonResource, err)
-		return m
-	case ctx.Err() != nil:
-		m.Err = inbox.Fail(inbox.Timeout, "", err)
-		return m
-	case err != nil:
-		m.Err = inbox.Fail(inbox.NoAuthKey, inbox.ReasonNoRecord, err)
+	if err != nil {
+		if m.Err = unsearched(ctx, err); m.Err == nil {
+			m.Err = inbox.Fail(inbox.NoAuthKey, inbox.ReasonNoRecord, err)
+		}
 		return m
 	}
 	if err := s.Alive(); err != nil {
@@ -194,6 +183,17 @@ func (f *Finder) registered(ctx context.Context, path string, hint int) Match {
 	// An explicit path may have any name.
 	t, err := s.target(f.Precheck)
 	return Match{Target: t, Session: s, Err: err}
+}
+
+// unsearched is what kept a record from being looked for, nil where there is none.
+func unsearched(ctx context.Context, err error) error {
+	switch {
+	case exhausted(err):
+		return inbox.Fail(inbox.Internal, inbox.ReasonResource, err)
+	case ctx.Err() != nil:
+		return inbox.Fail(inbox.Timeout, "", err)
+	}
+	return nil
 }
 
 // Own reports whether t is the caller's own session: the one whose inbox, id or
