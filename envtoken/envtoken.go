@@ -105,7 +105,7 @@ func (f *Finder) ownInbox(ctx context.Context, path string, pid int) Match {
 	}
 	s, err := f.own().recordOf(ctx, path, pid)
 	if err != nil {
-		m.Err = unsearched(ctx, err)
+		m.Err = unread(ctx, err)
 		return m
 	}
 	m.Session = s
@@ -172,7 +172,7 @@ func (f *Finder) registered(ctx context.Context, path string, hint int) Match {
 	_ = held.Close()
 	s, err := f.recordOf(ctx, path, hint)
 	if err != nil {
-		if m.Err = unsearched(ctx, err); m.Err == nil {
+		if m.Err = unread(ctx, err); m.Err == nil {
 			m.Err = inbox.Fail(inbox.NoAuthKey, inbox.ReasonNoRecord, err)
 		}
 		return m
@@ -185,8 +185,8 @@ func (f *Finder) registered(ctx context.Context, path string, hint int) Match {
 	return Match{Target: t, Session: s, Err: err}
 }
 
-// unsearched is what kept a record from being looked for, nil where there is none.
-func unsearched(ctx context.Context, err error) error {
+// unread is what kept a record from being looked for, nil where there is none.
+func unread(ctx context.Context, err error) error {
 	switch {
 	case exhausted(err):
 		return inbox.Fail(inbox.Internal, inbox.ReasonResource, err)

@@ -39,7 +39,7 @@ func (f *Finder) Records(ctx context.Context) (records []Record, errs []*inbox.E
 	for _, dir := range f.registries() {
 		pids, err := f.pids(dir)
 		if err != nil {
-			errs = append(errs, unread(err))
+			errs = append(errs, unusable(err))
 		}
 		for _, pid := range pids {
 			if ctx.Err() != nil {
@@ -60,9 +60,9 @@ func (f *Finder) Records(ctx context.Context) (records []Record, errs []*inbox.E
 	return records, errs
 }
 
-// unread is the outcome of who is looked for in a registry that can't be read or
+// unusable is the outcome of who is looked for in a registry that can't be read or
 // trusted.
-func unread(err error) *inbox.Error {
+func unusable(err error) *inbox.Error {
 	var pe *precheck.Error
 	switch {
 	case !errors.As(err, &pe):

@@ -415,7 +415,9 @@ func TestReceiptsWithoutEnd(t *testing.T) {
 
 // The connection is watched for the whole wait also where no receipt can come.
 func TestTakenAddressAndLateRefusal(t *testing.T) {
+	from := make(chan string, 1)
 	p := answer(t, func(p *peer) {
+		from <- p.frame.From
 		time.Sleep(50 * time.Millisecond)
 		p.conn.Close()
 	})
@@ -426,8 +428,8 @@ func TestTakenAddressAndLateRefusal(t *testing.T) {
 	defer l.Close()
 	out, perr := p.post(5 * time.Second)
 	check(t, out, perr, inbox.ClosedAfterSend, inbox.ReasonClosedEarly)
-	if p.frame.From != "" {
-		t.Errorf("from %s, which is another's", p.frame.From)
+	if got := <-from; got != "" {
+		t.Errorf("from %s, which is another's", got)
 	}
 }
 

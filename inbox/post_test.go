@@ -377,12 +377,12 @@ func TestPostBrokenWrite(t *testing.T) {
 
 	// It never reads: the message fills the socket, and the deadline passes inside it.
 	_, target := session(t, golden.Config{Behaviour: golden.StopReading})
-	out, err = inbox.Post(within(t, 200*time.Millisecond), target, big, inbox.Options{})
+	out, err = inbox.Post(within(t, 2*time.Second), target, big, inbox.Options{})
 	check(t, out, err, inbox.SocketError, "")
 	if !errors.Is(err, inbox.ErrWrite) || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, inbox.ErrTimeout) {
 		t.Errorf("%v", err)
 	}
-	out, err = inbox.Post(context.Background(), target, big, inbox.Options{WriteTimeout: 50 * time.Millisecond})
+	out, err = inbox.Post(context.Background(), target, big, inbox.Options{WriteTimeout: 500 * time.Millisecond})
 	check(t, out, err, inbox.SocketError, "")
 }
 
