@@ -59,7 +59,7 @@ func (f *Finder) Find(ctx context.Context, who string, all bool) ([]Match, error
 		}
 		return f.match(ctx, who, true, reading{is: inside})
 	case value == "":
-		return nil, inbox.Fail(inbox.Usage, "", fmt.Errorf("nothing stands behind %s:", kind))
+		return nil, inbox.Fail(inbox.Usage, "", fmt.Errorf("nothing stands behind %q", kind+":"))
 	case kind == "name":
 		return f.match(ctx, who, all, byName(value))
 	case kind == "id":
