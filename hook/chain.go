@@ -94,29 +94,41 @@ func (e Event) postedTurn(transcript io.ReaderAt, size int64) bool {
 	return false
 }
 
-// beginning looks among whole rows for the last that tells how the turn began.
+// beginning looks among whole rows for how the turn began. Every row of a turn
+// that tells its prompt id tells the same one, and where a poster's message
+// began it, one of them says so; those of an earlier turn end the search. For an
+// event without a prompt id the last turn's row counts.
 func (e Event) beginning(rows []byte) (posted, found bool) {
+	const key = `"promptId":"`
 	needle := []byte(e.PromptID)
 	if e.PromptID == "" {
 		needle = []byte(`"user"`)
 	}
-	for {
-		at := bytes.Index(rows, needle)
+	for rest := rows; ; {
+		at := bytes.Index(rest, needle)
 		if at < 0 {
-			return posted, found
+			break
 		}
-		start := bytes.LastIndexByte(rows[:at], '\n') + 1
-		row, rest, _ := bytes.Cut(rows[start:], []byte("\n"))
+		start := bytes.LastIndexByte(rest[:at], '\n') + 1
+		row, after, _ := bytes.Cut(rest[start:], []byte("\n"))
 		if p, tells := e.began(row); tells {
 			posted, found = p, true
+			if p && e.PromptID != "" {
+				return true, true
+			}
 		}
-		rows = rest
+		rest = after
 	}
+	if e.PromptID != "" {
+		_, first, ok := bytes.Cut(rows, []byte(key)) // in a text its quotes would be escaped
+		return false, ok && !bytes.HasPrefix(first, []byte(e.PromptID+`"`))
+	}
+	return posted, found
 }
 
-// began reads one row: whether a poster's message began the turn, where the row
-// tells it. Rows of tool results and of hooks that made the turn go on bear its
-// prompt id too.
+// began reads one row: whether a poster's message began its turn, where the row
+// tells how a turn began. Rows of tool results, of hooks that made the turn go
+// on and of a compaction don't.
 func (e Event) began(row []byte) (posted, tells bool) {
 	var s scan
 	if s.feed(row); s.state != whole || !gjson.ValidBytes(row) {
@@ -130,5 +142,5 @@ func (e Event) began(row []byte) (posted, tells bool) {
 	if origin := doc.Get("origin"); origin.Get("kind").Str == "peer" {
 		return !sessionOwn(origin.Get("from").Str), true
 	}
-	return false, !doc.Get("isMeta").Bool()
+	return false, !doc.Get("isMeta").Bool() && !doc.Get("isCompactSummary").Bool() && !doc.Get("isSidechain").Bool()
 }

@@ -20,6 +20,8 @@ const (
 	overseer = `{"type":"user","promptId":"p1","isMeta":true,"origin":{"kind":"peer","from":"uds:/run/user/1000/cc-socks/4711.sock"},"message":{"role":"user","content":"x"}}`
 	result   = `{"type":"user","promptId":"p1","message":{"role":"user","content":[{"type":"tool_result","content":"ok"}]}}`
 	feedback = `{"type":"user","promptId":"p1","isMeta":true,"message":{"role":"user","content":"Stop hook feedback: go on"}}`
+	compact  = `{"type":"user","promptId":"p1","isCompactSummary":true,"message":{"role":"user","content":"This session is being continued"}}`
+	stopped  = `{"type":"user","promptId":"p1","message":{"role":"user","content":[{"type":"text","text":"[Request interrupted by user]"}]}}`
 	absorbed = `{"type":"attachment","attachment":{"type":"queued_command","origin":{"kind":"peer","from":"unknown"}},"promptId":"p1"}`
 	said     = `{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"ok"}]}}`
 )
@@ -53,6 +55,9 @@ func TestChain(t *testing.T) {
 		{"another Claude", []string{overseer, said}, false, false},
 		{"poster, with tools", []string{poster, said, result, said, result}, true, true},
 		{"poster, and a hook made it go on", []string{poster, said, feedback, said}, true, true},
+		{"poster, and its conversation was compacted", []string{poster, said, compact, said}, true, true},
+		{"poster, and it was interrupted", []string{poster, said, stopped}, true, false},
+		{"human, and its conversation was compacted", []string{human, said, compact, said}, false, false},
 		{"human, and a hook made it go on", []string{human, said, feedback, said}, false, false},
 		{"human, and a message was absorbed", []string{human, absorbed, said}, false, false},
 		{"after a poster's turn", []string{other(poster), said, human, said}, false, false},
@@ -60,7 +65,7 @@ func TestChain(t *testing.T) {
 		{"poster, after a human's turn", []string{other(human), said, poster, said}, true, true},
 		{"its row isn't written yet", []string{other(human), said}, false, false},
 		{"long turn of a poster", []string{poster, long}, true, true},
-		{"long turn of a human", []string{poster, human, long}, false, false},
+		{"long turn of a human", []string{other(poster), human, long}, false, false},
 		{"rows longer than a step", []string{poster, wide, wide, said}, true, true},
 		{"too far back", []string{poster, far}, false, false},
 		{"its text looks like one", []string{`{"type":"user","promptId":"p1","message":{"role":"user","content":` + fmt.Sprintf("%q", poster) + `}}`}, false, false},
