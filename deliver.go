@@ -229,10 +229,12 @@ func (a *app) reach(ctx context.Context, f *envtoken.Finder, matches []envtoken.
 
 // post posts to an inbox, or checks it where --dry-run asks for that.
 func (p *posting) post(a *app, ctx context.Context, f *envtoken.Finder, t inbox.Target, body string, raw bool) (inbox.Outcome, error) {
-	m := inbox.Message{Body: body, From: p.As, Priority: p.Priority, Raw: raw}
-	if m.From == "" {
-		m.From = f.OwnName(ctx, t)
+	from := p.As
+	if from == "" {
+		from = f.OwnName(ctx, t)
 	}
+	// What a session is told it keeps in a file: no token has a place there.
+	m := inbox.Message{Body: a.ui.scrub(body), From: a.ui.scrub(from), Priority: p.Priority, Raw: raw}
 	o := p.options
 	o.Logger = a.ui.logger()
 	o.HeldIsFinal = o.HeldIsFinal && f.Own(t)

@@ -105,7 +105,7 @@ func TestPlantedPanics(t *testing.T) {
 func TestPlantedPanicsRun(t *testing.T) {
 	t.Parallel()
 	for at, dir := range map[string]string{
-		"runCmd.look": ".", "runCmd.tell": ".", "runCmd.post": ".", "passing.copy": ".", "Tail.Output": "hook", "Command.Text": "hook",
+		"runCmd.look": ".", "runCmd.tell": ".", "runCmd.post": ".", "passing.read": ".", "passing.write": ".", "Tail.Output": "hook", "Command.Text": "hook",
 	} {
 		t.Run(at, func(t *testing.T) {
 			t.Parallel()

@@ -66,7 +66,11 @@ func (a *app) startCommand(args, environ []string, files ...*os.File) error {
 		return context.Cause(a.ctx)
 	}
 	// Not os/exec: it would add 135 kB to the binary.
-	c.process, err = os.StartProcess(path, args, &os.ProcAttr{Env: environ, Files: files})
+	attr := &os.ProcAttr{Env: environ, Files: files}
+	c.process, err = os.StartProcess(path, args, attr)
+	if errors.Is(err, syscall.ENOEXEC) { // a script without #!, as execvp(3) takes it
+		c.process, err = os.StartProcess("/bin/sh", append([]string{"sh", path}, args[1:]...), attr)
+	}
 	if err != nil {
 		c.process = nil
 		var pe *fs.PathError
@@ -112,7 +116,8 @@ func (e *startError) Unwrap() error { return e.err }
 var errNotFound = errors.New("no such command in PATH")
 
 // lookPath finds a command as a shell does: one that is there and may not be run
-// is another thing than one that is nowhere, or where we may not look. The error is a *startError.
+// is another thing than one that is nowhere, or where we may not look. The error
+// is a *startError.
 func lookPath(name, path string) (string, error) {
 	if strings.Contains(name, "/") {
 		err := executable(name)

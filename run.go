@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"ccpost/envtoken"
@@ -32,6 +31,9 @@ const (
 	// pipeSize is the most that a pipe can hold of an ordinary user, in bytes
 	// (pipe(7)).
 	pipeSize = 1 << 20
+
+	// passSize is how much of the output is passed on at a time.
+	passSize = 32 << 10
 )
 
 type runCmd struct {
@@ -83,7 +85,8 @@ func (c *runCmd) run(a *app) (code int) {
 	if c.Tail > 0 {
 		tail = hook.NewTail(c.Tail, rawBytes*c.MaxBytes)
 	}
-	ran, err := c.command(a, tail)
+	ran, passed, err := c.command(a, tail)
+	defer passed()
 	var failed *startError
 	switch code = ran.Code; {
 	case errors.As(err, &failed):
@@ -152,12 +155,13 @@ func (c *runCmd) look(a *app) (endings []ending) {
 func (c *runCmd) tell(a *app, ran hook.Command, tail *hook.Tail, endings []ending) int {
 	ctx, cancel := c.budget(a.ctx, sendTimeout)
 	defer cancel()
-	ran.Label = a.ui.scrub(c.Label)
+	clean := func(s string) string { return a.ui.scrub(inbox.Clean(s)) }
+	ran.Label = clean(c.Label)
 	for _, arg := range c.Command {
-		ran.Args = append(ran.Args, a.ui.scrub(arg))
+		ran.Args = append(ran.Args, clean(arg))
 	}
 	if tail != nil && ran.Err == nil {
-		ran.Output = tail.Output(func(line string) string { return a.ui.scrub(inbox.Clean(line)) })
+		ran.Output = tail.Output(clean)
 	}
 	body := ran.Text(c.MaxBytes)
 	a.each(len(endings), func(i int) {
@@ -200,106 +204,58 @@ func (c *runCmd) successor(a *app, ctx context.Context, gone inbox.Target) (inbo
 }
 
 // command runs the command to its end, and has tail, where it isn't nil, follow
-// its output. The error is a *startError where it could not be started.
-func (c *runCmd) command(a *app, tail *hook.Tail) (ran hook.Command, err error) {
+// its output. passed waits until all of the output is where it would have gone:
+// who reads it may be slow, and the command's end can be told before. The error
+// is a *startError where it could not be started.
+func (c *runCmd) command(a *app, tail *hook.Tail) (ran hook.Command, passed func(), err error) {
 	out := []*os.File{os.Stdout, os.Stderr}
 	var pipes []*passing
+	await := func(ends func(*passing) chan struct{}) {
+		for _, p := range pipes {
+			select {
+			case <-ends(p):
+			case <-a.ctx.Done():
+			}
+		}
+	}
+	passed = func() { await(func(p *passing) chan struct{} { return p.passed }) }
 	for i, to := range out {
 		if tail == nil {
 			break
 		}
 		read, write, err := os.Pipe()
 		if err != nil {
-			return ran, inbox.Fail(inbox.Internal, inbox.ReasonResource, err)
+			return ran, func() {}, inbox.Fail(inbox.Internal, inbox.ReasonResource, err)
 		}
 		out[i] = write
-		pipes = append(pipes, &passing{from: read, to: to, tail: tail.Stream(), done: make(chan struct{})})
+		pipes = append(pipes, newPassing(read, to, tail.Stream()))
 	}
 	began := time.Now()
 	err = a.startCommand(c.Command, a.environ, a.stdin, out[0], out[1])
 	for i, p := range pipes {
 		_ = out[i].Close()
 		if err == nil {
-			a.start(a.cancel, p.copy)
+			a.start(a.cancel, p.read)
+			a.start(a.cancel, func() { p.write(a) })
 		}
 	}
 	if failed := (*startError)(nil); err != nil && !errors.As(err, &failed) {
 		err = a.calledOff()
 	}
 	if err != nil {
-		return ran, err
+		return ran, func() {}, err
 	}
 	status, err := a.waitCommand()
 	ran.Took = time.Since(began)
 	for _, p := range pipes {
-		_ = p.from.SetReadDeadline(time.Now().Add(drainTime))
+		p.finish()
 	}
-	for _, p := range pipes {
-		select {
-		case <-p.done:
-		case <-a.ctx.Done(): // who reads our output may have stopped to
-		}
-	}
+	await(func(p *passing) chan struct{} { return p.ended })
 	if err != nil {
-		return ran, inbox.Fail(inbox.Internal, "", err)
+		return ran, passed, inbox.Fail(inbox.Internal, "", err)
 	}
 	if ran.Code = status.ExitStatus(); status.Signaled() {
 		ran.Signal = status.Signal()
 	}
-	return ran, nil
-}
-
-// passing takes what a command prints to where it would have gone.
-type passing struct {
-	from, to *os.File
-	tail     *hook.Stream
-	done     chan struct{} // closed at the end
-}
-
-// copy passes on until the end of the output or the deadline for it. Then the
-// pipe is closed, so that a command that goes on gets what it would have got
-// without us: SIGPIPE or EPIPE.
-func (p *passing) copy() {
-	defer close(p.done)
-	defer p.from.Close()
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := p.from.Read(buf)
-		if !p.pass(buf[:n]) {
-			return
-		}
-		if err != nil {
-			if errors.Is(err, os.ErrDeadlineExceeded) {
-				p.rest(buf)
-			}
-			return
-		}
-	}
-}
-
-// rest passes on what the pipe holds at the deadline: the command's own words
-// may be among it, where those who read our output are slow.
-func (p *passing) rest(buf []byte) {
-	raw, err := p.from.SyscallConn()
-	if err != nil || p.from.SetReadDeadline(time.Time{}) != nil {
-		return
-	}
-	for left := pipeSize; left > 0; {
-		n := 0
-		err := raw.Read(func(fd uintptr) bool {
-			n, _ = syscall.Read(int(fd), buf[:min(left, len(buf))])
-			return true
-		})
-		if err != nil || n <= 0 || !p.pass(buf[:n]) {
-			return
-		}
-		left -= n
-	}
-}
-
-// pass reports whether all of b was taken.
-func (p *passing) pass(b []byte) bool {
-	_, _ = p.tail.Write(b)
-	_, err := p.to.Write(b)
-	return err == nil
+	return ran, passed, nil
 }

@@ -172,9 +172,10 @@ func TestRunBackground(t *testing.T) {
 // more than one pipe holds, and less than two do.
 func TestRunSlowReader(t *testing.T) {
 	t.Parallel()
-	cmd := exec.Command("ccpost", "run", "--if-present", "--", "sh", "-c", "head -c 120000 /dev/zero; : >ended")
+	session := start(t, golden.Config{})
+	cmd := exec.Command("ccpost", "run", "--", "sh", "-c", "head -c 120000 /dev/zero; : >ended; echo; echo last")
 	cmd.Dir = shortDir(t)
-	cmd.Env = environ(t)
+	cmd.Env = environ(t, session.Environ()...)
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -183,9 +184,47 @@ func TestRunSlowReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, "the command has ended", func() bool { _, err := os.Stat(filepath.Join(cmd.Dir, "ended")); return err == nil })
-	time.Sleep(3 * drainTime)
+	// The session doesn't wait for the reader.
+	await(t, "the session is told", func() bool { return len(session.Messages()) == 1 })
+	if got := told(t, session); !strings.Contains(got, "\nlast\n") {
+		t.Errorf("it was told %.300q", got)
+	}
 	b, _ := io.ReadAll(out)
-	if err := cmd.Wait(); err != nil || len(b) != 120000 {
+	if want := 120000 + len("\nlast\n"); cmd.Wait() != nil || len(b) != want {
+		t.Errorf("%d bytes came, want %d", len(b), want)
+	}
+}
+
+// Somebody who shares our output may make it non-blocking.
+func TestRunNonblocking(t *testing.T) {
+	t.Parallel()
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	say, wait := ready(t)
+	cmd := exec.Command("ccpost", "run", "--if-present", "--", "sh", "-c", say+"; read x; head -c 300000 /dev/zero")
+	cmd.Env, cmd.Stdout = environ(t), write
+	stdin, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	wait()
+	raw, err := write.SyscallConn()
+	if err == nil {
+		err = raw.Control(func(fd uintptr) { _ = syscall.SetNonblock(int(fd), true) })
+	}
+	write.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdin.Close()
+	time.Sleep(100 * time.Millisecond) // the pipe fills
+	b, _ := io.ReadAll(read)
+	if err := cmd.Wait(); err != nil || len(b) != 300000 {
 		t.Errorf("%d bytes came, %v", len(b), err)
 	}
 }

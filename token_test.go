@@ -298,3 +298,28 @@ func symlink(t testing.TB, target, path string) {
 		t.Fatal(err)
 	}
 }
+
+// What a session is told stands in its transcript: no token of a session's is
+// part of a message, whatever it came in by.
+func TestTokenInNoMessage(t *testing.T) {
+	t.Parallel()
+	s := start(t, golden.Config{})
+	env := environ(t, s.Environ()...)
+	event := `{"hook_event_name":"PostToolUseFailure","tool_name":"Bash","error":"bad ` + envToken + `"}`
+	for _, args := range [][]string{
+		{"send", "--as", envToken, "x"}, {"send", "take " + envToken}, {"hook"}, {"hook", "--text", "{error}"}, {"hook", "--as", envToken},
+		{"run", "--label", envToken, "--", "echo", envToken}, {"run", "--as", envToken, "--", "true"}, {"run", "--", "./" + envToken},
+	} {
+		if got := ccpost(t, env, event, args...); got.code != 0 && args[0] != "run" {
+			t.Errorf("%q: %v", args, got)
+		}
+	}
+	if n := len(s.Messages()); n != 8 {
+		t.Errorf("%d messages came", n)
+	}
+	for _, line := range s.Lines() {
+		if part, found := leak(string(line), envToken, keyToken); found && !strings.HasPrefix(string(line), `{"type":"auth"`) {
+			t.Errorf("%q is in %.300s", part, line)
+		}
+	}
+}

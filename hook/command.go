@@ -36,14 +36,16 @@ const maxCommand = 200
 // fences that nothing in it can close. It is valid UTF-8 of at most limit bytes,
 // and says what was cut.
 func (c Command) Text(limit int) string {
-	head := c.head()
+	head := c.head(limit)
 	if block := c.Output.block(limit - len(head) - 1); block != "" {
 		return head + "\n" + block
 	}
 	return Cap(head, limit)
 }
 
-func (c Command) head() string {
+// head is the first line. Where it is longer than limit bytes, what it calls the
+// command gives way: how that ended is the news.
+func (c Command) head(limit int) string {
 	what := c.Label
 	if isBlank(what) {
 		var words []string
@@ -52,16 +54,25 @@ func (c Command) head() string {
 		}
 		what = strings.Join(words, " ")
 	}
-	what = shortened(what)
+	what, end := shortened(what), ": "+c.end()
+	if room := limit - len(end); len(what) > room {
+		const more = "…"
+		what = what[:boundary(what, max(room-len(more), 0))] + more
+	}
+	return what + end
+}
+
+// end says how the command ended.
+func (c Command) end() string {
 	switch {
 	case c.Err != nil:
-		return what + ": could not start: " + shortened(c.Err.Error())
+		return "could not start: " + shortened(c.Err.Error())
 	case c.Signal != 0:
-		return what + ": killed by " + signalName(c.Signal) + " after " + duration(c.Took)
+		return "killed by " + signalName(c.Signal) + " after " + duration(c.Took)
 	case c.Code != 0:
-		return fmt.Sprintf("%s: exit code %d after %s", what, c.Code, duration(c.Took))
+		return fmt.Sprintf("exit code %d after %s", c.Code, duration(c.Took))
 	}
-	return what + ": ok after " + duration(c.Took)
+	return "ok after " + duration(c.Took)
 }
 
 // shortened is at most maxCommand characters of s on one line.

@@ -142,7 +142,9 @@ func TestTail(t *testing.T) {
 		"a long line":            {2, 10, []string{"00123456789abcdef\n"}, "[6789abcdef] 1 6"},
 		"a long line, in parts":  {2, 10, []string{"001234567", "089abcdef", "0ghijklmnop", "0qrstuvwxyz\n"}, "[qrstuvwxyz] 1 26"},
 		"long, not finished":     {2, 10, []string{"00123456789abcdefghij", "0klmno"}, "[fghijklmno] 1 15"},
-		"too much in all":        {9, 10, []string{"01234\n5678\n90\nab\n"}, "[5678 90 ab] 4 0"},
+		"too much in all":        {9, 10, []string{"01234\n5678\n90\nab\n"}, "[34 5678 90 ab] 4 2"},
+		"a long one, then one":   {9, 10, []string{"00123456789\nxy\n"}, "[23456789 xy] 2 2"},
+		"as many lines as go":    {2, 10, []string{"01234\n5678\n90\n"}, "[5678 90] 3 0"},
 		"a long one drops all":   {9, 10, []string{"0a\nb\n0123456789\n"}, "[0123456789] 3 0"},
 		"a cut through a letter": {9, 10, []string{"0日本日本日本\n"}, "[本日本] 1 8"},
 		"no letter":              {9, 4, []string{"0\xff\xff\xff\xff\xff\xff\n"}, "[\xff\xff\xff\xff] 1 2"},
@@ -181,6 +183,18 @@ func TestTailMemory(t *testing.T) {
 		}
 		if held > 32*limit || cap(tail.lines) > 4*1000 {
 			t.Errorf("%s: %d bytes in %d lines are held, of a limit of %d", name, held, cap(tail.lines), limit)
+		}
+	}
+}
+
+// However little room there is, how it ended is said.
+func TestCommandTextKeepsTheEnd(t *testing.T) {
+	for _, label := range []string{strings.Repeat("ж", 180), strings.Repeat("😀", 190), strings.Repeat("x", 300), "make"} {
+		for _, limit := range []int{256, 300, 500, 16 << 10} {
+			got := Command{Label: label, Code: 1, Took: 2 * time.Millisecond}.Text(limit)
+			if len(got) > limit || !utf8.ValidString(got) || !strings.HasSuffix(got, ": exit code 1 after 2ms") {
+				t.Errorf("limit %d: %d bytes, %q", limit, len(got), got)
+			}
 		}
 	}
 }

@@ -98,8 +98,14 @@ func (s *Stream) finish() {
 	t.total++
 	s.part = tailLine{text: s.part.text[:0]}
 	for len(t.lines) > t.n || t.size > t.limit {
-		t.size -= len(t.lines[0].text)
-		t.lines[0] = tailLine{} // not to be held by the array
+		first := &t.lines[0]
+		if over := t.size - t.limit; len(t.lines) <= t.n && over < len(first.text) {
+			first.text, first.cut = first.text[over:], first.cut+over
+			t.size -= over
+			break
+		}
+		t.size -= len(first.text)
+		*first = tailLine{} // not to be held by the array
 		t.lines = t.lines[1:]
 	}
 }
