@@ -179,7 +179,9 @@ func readEvent(a *app, ctx context.Context) (hook.Event, error) {
 	switch {
 	case err == nil:
 		return ev, nil
-	case errors.As(err, &e) && e.Reason == hook.NoInput:
+	case errors.As(err, &e) && e.Reason == hook.NotJSON && errors.Is(err, context.DeadlineExceeded):
+		return ev, inbox.Fail(inbox.Timeout, "", err) // the writer was slow
+	case e != nil && e.Reason == hook.NoInput:
 		return ev, inbox.Fail(inbox.NoInput, inbox.Reason(e.Reason), err)
 	case e != nil:
 		return ev, inbox.Fail(inbox.BadRequest, inbox.Reason(e.Reason), err)

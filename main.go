@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ccpost/envtoken"
+	"ccpost/hook"
 	"ccpost/inbox"
 )
 
@@ -101,7 +102,14 @@ func run(ctx context.Context, args []string, stdin *os.File, stdout, stderr io.W
 		// reader that went away must not change what the exit code says.
 		defer a.watchSignals(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGPIPE)()
 	}
-	return a.parse(args)
+	code = a.parse(args)
+	if isHook && code != 0 && !isTerminal(stdin) {
+		// Whoever writes the event is let finish also where the flags are wrong.
+		ctx, cancel := context.WithTimeout(a.ctx, hookTimeout)
+		defer cancel()
+		hook.Drain(ctx, stdin)
+	}
+	return code
 }
 
 // spare makes sure that a few descriptors are left. The runtime needs some for

@@ -160,9 +160,10 @@ func TestRecipeActions(t *testing.T) {
 	t.Parallel()
 	k := newKitchen(t)
 	k.session(t, "api", k.home)
-	_, line, found := strings.Cut(recipe(t, "actions"), "\n  run: ")
+	// A block: in a plain scalar of YAML a colon and a space would end the line.
+	_, line, found := strings.Cut(recipe(t, "actions"), "\n  run: |\n")
 	if !found {
-		t.Fatal("no run in the step")
+		t.Fatal("no block to run in the step")
 	}
 	line = strings.ReplaceAll(line, "${{ job.status }}", "failure") // which the runner puts in
 	env := k.environ("CI=true", "GITHUB_WORKFLOW=tests", "GITHUB_REF_NAME=main")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"strings"
+	"unicode/utf8"
 
 	"ccpost/hook"
 	"ccpost/inbox"
@@ -42,11 +43,15 @@ func (c *hookCmd) snippet(a *app) int {
 	if why, never := ev.Guard(false); never {
 		return usage("", errors.New(why))
 	}
+	args := c.args()
+	if !utf8.ValidString(strings.Join(args, "")) {
+		return usage("", errors.New("settings.json can't hold what is not UTF-8"))
+	}
 	binary, err := os.Executable()
 	if err != nil {
 		return a.ui.fail(err)
 	}
-	a.ui.indented(entry{map[string][]matcher{event: {{[]hookEntry{{"command", binary, c.args()}}}}}})
+	a.ui.indented(entry{map[string][]matcher{event: {{[]hookEntry{{"command", binary, args}}}}}})
 	if !hook.Known(event) {
 		a.ui.warn(event + " is no event that this version knows of")
 	}
