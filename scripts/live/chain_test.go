@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"ccpost/scripts/messagesapi"
+	"ccpost/scripts/scratch"
 )
 
 // Two sessions whose Stop hooks post to each other would answer each other
@@ -22,8 +23,8 @@ func TestStopHooksDoNotAnswerEachOther(t *testing.T) {
 			return messagesapi.Reply{Text: fmt.Sprintf("%s, %d", text, turns.Add(1))}
 		}
 	}
-	toName := func(name string) hooks {
-		return hooks{"Stop": execForm(ccpost(t), "hook", "--to", "name:"+name)}
+	toName := func(name string) scratch.Hooks {
+		return scratch.Hooks{"Stop": scratch.Exec(ccpost(t), "hook", "--to", "name:"+name)}
 	}
 	a := h.start(t, "worker-a", say("a is done"), toName("worker-b"))
 	b := h.start(t, "worker-b", say("b is done"), toName("worker-a"))
@@ -35,7 +36,7 @@ func TestStopHooksDoNotAnswerEachOther(t *testing.T) {
 	a.awaitResult(t, 2)
 	for s, want := range map[*session]string{a: "Stop in worker-b: b is done", b: "Stop in worker-a: a is done"} {
 		if got := s.given(t); len(got) != 1 || !strings.HasPrefix(got[0], want) {
-			t.Errorf("%s was given %q, want one message that begins with %q", s.name, got, want)
+			t.Errorf("%s was given %q, want one message that begins with %q", s.Name, got, want)
 		}
 	}
 }
@@ -45,9 +46,9 @@ func TestAllowChain(t *testing.T) {
 	h := newHome(t)
 	a := h.start(t, "worker-a", func(messagesapi.Request) messagesapi.Reply {
 		return messagesapi.Reply{Text: "a is done"}
-	}, hooks{"Stop": execForm(ccpost(t), "hook", "--to", "name:worker-b", "--allow-chain")})
+	}, scratch.Hooks{"Stop": scratch.Exec(ccpost(t), "hook", "--to", "name:worker-b", "--allow-chain")})
 	b := h.start(t, "worker-b", nil, nil)
-	a.send(t, a.socket, "ci", "go on")
+	a.send(t, a.Socket, "ci", "go on")
 	b.awaitPost(t, "worker-a", "a is done")
 }
 
@@ -57,7 +58,7 @@ func TestWorkerReportsToItsOverseer(t *testing.T) {
 	h := newHome(t)
 	worker := h.start(t, "worker", func(messagesapi.Request) messagesapi.Reply {
 		return messagesapi.Reply{Text: "the work is done"}
-	}, hooks{"Stop": execForm(ccpost(t), "hook", "--to", "name:overseer")})
+	}, scratch.Hooks{"Stop": scratch.Exec(ccpost(t), "hook", "--to", "name:overseer")})
 	overseer := h.start(t, "overseer", func(r messagesapi.Request) messagesapi.Reply {
 		switch {
 		case strings.Contains(r.Text(), "have it done"): // the tool is one that is asked for first
@@ -71,7 +72,7 @@ func TestWorkerReportsToItsOverseer(t *testing.T) {
 	}, nil)
 	overseer.prompt(t, "have it done")
 	overseer.awaitPost(t, "worker", "the work is done")
-	if got := posts(worker.api.Requests()[0]); len(got) != 1 || got[0] != "do some work" {
+	if got := posts(worker.API.Requests()[0]); len(got) != 1 || got[0] != "do some work" {
 		t.Errorf("the worker was given %q", got)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ccpost/scripts/messagesapi"
+	"ccpost/scripts/scratch"
 )
 
 // A wait for a word that must come, and which ends with it. The whole budget
@@ -54,7 +55,7 @@ func (r result) fate(t *testing.T) fate {
 // beginPost posts from outside and is waited for later.
 func (s *session) beginPost(t *testing.T, as, text string, more ...string) (finish func() result) {
 	t.Helper()
-	return s.begin(t, append([]string{"send", "--to", s.name, "--as", as, "--json", text}, more...)...)
+	return s.begin(t, append([]string{"send", "--to", s.Name, "--as", as, "--json", text}, more...)...)
 }
 
 // post posts from outside; what becomes of it must be want.
@@ -91,8 +92,8 @@ func TestQueuedWhileBusy(t *testing.T) {
 	}, nil)
 	s.prompt(t, "think it over")
 	s.await(t, "a turn under way", func() bool {
-		r, err := s.readRecord()
-		return err == nil && r.Status == "busy" && len(s.api.Requests()) > 0
+		r, err := s.ReadRecord()
+		return err == nil && r.Status == "busy" && len(s.API.Requests()) > 0
 	})
 	s.post(t, queued, "ci", "while you think", long, budget)
 	release()
@@ -104,7 +105,7 @@ func TestHeld(t *testing.T) {
 	h.policy(t, "hold")
 	s := h.start(t, "worker-a", nil, nil)
 	s.post(t, held, "ci", "may I", "--wait=2s")
-	if n := len(s.api.Requests()); n != 0 {
+	if n := len(s.API.Requests()); n != 0 {
 		t.Errorf("the model was asked %d times", n)
 	}
 }
@@ -129,7 +130,7 @@ func TestExpired(t *testing.T) {
 	s := h.start(t, "worker-a", nil, nil)
 	finish := s.beginPost(t, "ci", "may I", long, budget)
 	s.awaitHeld(t)
-	s.stdin.Close()
+	s.Stdin.Close()
 	if got := finish().fate(t); got != expired {
 		t.Errorf("%+v, want %+v", got, expired)
 	}
@@ -139,7 +140,7 @@ func TestExpired(t *testing.T) {
 func (s *session) awaitHeld(t *testing.T) {
 	t.Helper()
 	s.await(t, "a held message", func() bool {
-		said, _ := os.ReadFile(s.file("stdout"))
+		said, _ := os.ReadFile(s.File("stdout"))
 		return strings.Contains(string(said), `"state":"held"`)
 	})
 }
@@ -149,7 +150,7 @@ func TestRefused(t *testing.T) {
 	h.policy(t, "refuse")
 	s := h.start(t, "worker-a", nil, nil)
 	s.post(t, refused, "ci", "may I", long, budget)
-	if n := len(s.api.Requests()); n != 0 {
+	if n := len(s.API.Requests()); n != 0 {
 		t.Errorf("the model was asked %d times", n)
 	}
 }
@@ -260,7 +261,7 @@ func (s *session) holdAgainstGiven(t *testing.T, fates map[string]fate, allowed 
 // what comes from anybody else.
 func TestBypassingSession(t *testing.T) {
 	h := newPlainHome(t)
-	s := h.start(t, "worker-a", useBash("true"), hooks{
+	s := h.start(t, "worker-a", useBash("true"), scratch.Hooks{
 		"PostToolUse": hookToFile(h.program(t, ccpost(t)), long+" "+budget),
 	}, "--dangerously-skip-permissions")
 
@@ -270,7 +271,7 @@ func TestBypassingSession(t *testing.T) {
 	if got, want := s.hookFate(t), (hookFate{"", "transcript", 0}); got.fate != want {
 		t.Errorf("the hook's message ends as %+v, want %+v", got, want)
 	}
-	for _, r := range s.api.Requests() {
+	for _, r := range s.API.Requests() {
 		if got := posts(r); slices.Contains(got, "from outside") {
 			t.Errorf("the model was given %q", got)
 		}
@@ -281,7 +282,7 @@ func TestBypassingSession(t *testing.T) {
 // that waited for more than held would wait for itself.
 func TestSessionStartHookDoesNotWaitForItself(t *testing.T) {
 	h := newHome(t)
-	s := h.start(t, "worker-a", nil, hooks{
+	s := h.start(t, "worker-a", nil, scratch.Hooks{
 		"SessionStart": hookToFile(ccpost(t), long+" "+budget),
 	})
 	got := s.hookFate(t)
@@ -298,8 +299,8 @@ func TestSessionStartHookDoesNotWaitForItself(t *testing.T) {
 // hookToFile is a hook that posts and leaves in its session's HOME what it says
 // and how it exits. The record of a session that is starting may still bear
 // another name than the session was given, so the sender has one of its own.
-func hookToFile(ccpost, flags string) command {
-	return shellForm("'" + ccpost + `' hook --verbose --as hook --text "from its hook" ` + flags +
+func hookToFile(ccpost, flags string) scratch.Command {
+	return scratch.Shell("'" + ccpost + `' hook --verbose --as hook --text "from its hook" ` + flags +
 		` 2>"$HOME/hook.err"; echo $? >"$HOME/hook.exit"`)
 }
 
@@ -320,7 +321,7 @@ func (s *session) hookFate(t *testing.T) (got struct {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said, err := os.ReadFile(filepath.Join(s.dir, "hook.err"))
+	said, err := os.ReadFile(filepath.Join(s.Dir, "hook.err"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -338,7 +339,7 @@ func (s *session) hookFate(t *testing.T) (got struct {
 // holds. One that holds by its user's setting doesn't ask.
 func TestUserDecides(t *testing.T) {
 	h := newPlainHome(t)
-	writeJSON(t, filepath.Join(h.configDir, "settings.json"), map[string]any{"skipDangerousModePermissionPrompt": true})
+	writeJSON(t, filepath.Join(h.ConfigDir, "settings.json"), map[string]any{"skipDangerousModePermissionPrompt": true})
 	s := h.startInteractive(t, "draft", nil, "--dangerously-skip-permissions")
 	const deny, deliver = "❯ Deny", "❯ Deliver this message"
 
@@ -385,7 +386,7 @@ func TestTimeToQueued(t *testing.T) {
 	var all []time.Duration
 	for i := range 20 { // a sender may send 30 at once
 		s.await(t, "come to rest", func() bool {
-			r, err := s.readRecord()
+			r, err := s.ReadRecord()
 			return err == nil && r.Status == "idle"
 		})
 		text := fmt.Sprintf("message %d of twenty", i)
@@ -408,7 +409,7 @@ func TestTimeToQueued(t *testing.T) {
 func (s *session) awaitResult(t *testing.T, n int) {
 	t.Helper()
 	s.await(t, fmt.Sprintf("%d turns behind it", n), func() bool {
-		said, _ := os.ReadFile(s.file("stdout"))
+		said, _ := os.ReadFile(s.File("stdout"))
 		return strings.Count(string(said), `"type":"result"`) >= n
 	})
 }

@@ -19,8 +19,8 @@ func TestSendFindsOneOfThree(t *testing.T) {
 	a := h.start(t, "worker-a", nil, nil)
 	b := h.start(t, "worker b, the second", nil, nil) // kong would make two of it
 	c := other.start(t, "worker-c", nil, nil)         // of another config dir
-	link := filepath.Join(h.dir, "link")
-	if err := os.Symlink(c.work, link); err != nil {
+	link := filepath.Join(h.Dir, "link")
+	if err := os.Symlink(c.Work, link); err != nil {
 		t.Fatal(err)
 	}
 	aID, bID := a.record(t).SessionID, b.record(t).SessionID
@@ -36,23 +36,23 @@ func TestSendFindsOneOfThree(t *testing.T) {
 		{aID, a},
 		{bID[:8], b},
 		{"id:" + bID, b},
-		{fmt.Sprint(a.pid), a},
-		{fmt.Sprintf("pid:%d", b.pid), b},
-		{"dir:" + a.work, a},
-		{"dir:" + b.work, b},
+		{fmt.Sprint(a.PID), a},
+		{fmt.Sprintf("pid:%d", b.PID), b},
+		{"dir:" + a.Work, a},
+		{"dir:" + b.Work, b},
 		{"dir:" + link, c},
 		{"worker-c", c},
-		{"uds:" + c.socket, c},
+		{"uds:" + c.Socket, c},
 	} {
 		body := "for " + tt.to
-		h.send(t, tt.to, "ci", body, "--config-dir", h.configDir, "--config-dir", other.configDir)
+		h.send(t, tt.to, "ci", body, "--config-dir", h.ConfigDir, "--config-dir", other.ConfigDir)
 		given[tt.s] = append(given[tt.s], body)
 	}
 	for _, s := range []*session{a, b, c} {
-		s.home.send(t, s.name, "ci", "for the end")
+		s.home.send(t, s.Name, "ci", "for the end")
 		got := posts(s.awaitPost(t, "ci", "for the end"))
 		if diff := cmp.Diff(append(given[s], "for the end"), got); diff != "" {
-			t.Errorf("%s was given (-want +got):\n%s", s.name, diff)
+			t.Errorf("%s was given (-want +got):\n%s", s.Name, diff)
 		}
 	}
 }
@@ -71,9 +71,9 @@ func TestAmbiguousTarget(t *testing.T) {
 	a.ambiguous(t, id[:8], resumed)
 
 	for _, s := range []*session{a, b, resumed} {
-		h.send(t, fmt.Sprintf("pid:%d", s.pid), "ci", "for you alone")
+		h.send(t, fmt.Sprintf("pid:%d", s.PID), "ci", "for you alone")
 		if got := posts(s.awaitPost(t, "ci", "for you alone")); len(got) != 1 {
-			t.Errorf("pid %d was given what was for nobody: %q", s.pid, got)
+			t.Errorf("pid %d was given what was for nobody: %q", s.PID, got)
 		}
 	}
 }
@@ -87,7 +87,7 @@ func (s *session) ambiguous(t *testing.T, to string, other *session) {
 		pids = append(pids, m.PID)
 	}
 	slices.Sort(pids)
-	want := []int{s.pid, other.pid}
+	want := []int{s.PID, other.PID}
 	slices.Sort(want)
 	if got.Outcome != "ambiguous-target" || got.Exit != 78 || !slices.Equal(pids, want) {
 		t.Errorf("send --to %s reports %+v, want ambiguous-target, exit 78, of %v", to, got, want)
@@ -99,12 +99,12 @@ func (s *session) resume(t *testing.T) *session {
 	t.Helper()
 	id := s.record(t).SessionID
 	s.await(t, "a transcript", func() bool {
-		found, _ := filepath.Glob(filepath.Join(s.configDir, "projects", "*", id+".jsonl"))
+		found, _ := filepath.Glob(filepath.Join(s.ConfigDir, "projects", "*", id+".jsonl"))
 		return len(found) == 1
 	})
-	resumed := s.start(t, s.name, nil, nil, "--resume", id)
+	resumed := s.start(t, s.Name, nil, nil, "--resume", id)
 	resumed.await(t, "the resumed session's id", func() bool {
-		r, err := resumed.readRecord()
+		r, err := resumed.ReadRecord()
 		return err == nil && r.SessionID == id
 	})
 	return resumed
@@ -114,7 +114,7 @@ func TestDeadSession(t *testing.T) {
 	h := newHome(t)
 	a := h.start(t, "worker-a", nil, nil)
 	b := h.start(t, "worker-b", nil, nil)
-	a.kill()
+	a.Kill()
 
 	for _, command := range []string{"send", "check", "rename"} {
 		args := []string{command, "--to", "worker-a", "--json"}
@@ -125,13 +125,13 @@ func TestDeadSession(t *testing.T) {
 			t.Errorf("%s reports %+v, want not-live, exit 69", command, got)
 		}
 	}
-	if got := h.list(t); len(got) != 1 || got[0].PID != b.pid || got[0].Inbox != "reachable" {
-		t.Errorf("list says %+v, want pid %d alone, reachable", got, b.pid)
+	if got := h.list(t); len(got) != 1 || got[0].PID != b.PID || got[0].Inbox != "reachable" {
+		t.Errorf("list says %+v, want pid %d alone, reachable", got, b.PID)
 	}
 	if got := h.list(t, "--verbose"); len(got) != 2 || !slices.ContainsFunc(got, func(l listed) bool {
-		return l.PID == a.pid && l.Inbox == "not-live"
+		return l.PID == a.PID && l.Inbox == "not-live"
 	}) {
-		t.Errorf("list --verbose says %+v, want pid %d, not-live, too", got, a.pid)
+		t.Errorf("list --verbose says %+v, want pid %d, not-live, too", got, a.PID)
 	}
 }
 
@@ -141,16 +141,16 @@ func TestList(t *testing.T) {
 	b := other.start(t, "worker, b", nil, nil)
 	var want []listed
 	for _, s := range []*session{a, b} {
-		dir, err := filepath.EvalSymlinks(s.work)
+		dir, err := filepath.EvalSymlinks(s.Work)
 		if err != nil {
 			t.Fatal(err)
 		}
 		want = append(want, listed{
-			Name: s.name, Status: "idle", PID: s.pid, SessionID: s.record(t).SessionID, Version: *claudeVersion,
-			Dir: dir, ConfigDir: s.configDir, Socket: s.socket, Inbox: "reachable",
+			Name: s.Name, Status: "idle", PID: s.PID, SessionID: s.record(t).SessionID, Version: *claudeVersion,
+			Dir: dir, ConfigDir: s.ConfigDir, Socket: s.Socket, Inbox: "reachable",
 		})
 	}
-	got := h.list(t, "--config-dir", h.configDir, "--config-dir", other.configDir)
+	got := h.list(t, "--config-dir", h.ConfigDir, "--config-dir", other.ConfigDir)
 	byName := func(a, b listed) int { return strings.Compare(a.Name, b.Name) }
 	slices.SortFunc(got, byName)
 	slices.SortFunc(want, byName)
@@ -162,8 +162,8 @@ func TestList(t *testing.T) {
 func TestCheckConnectWritesNothing(t *testing.T) {
 	s := start(t, "worker-a", nil, nil)
 	got := s.run(t, "check", "--to", "worker-a", "--connect", "--json").report(t)
-	if got.Outcome != "reachable" || got.Exit != 0 || got.Sent || got.PID != s.pid {
-		t.Errorf("check reports %+v, want reachable, exit 0, pid %d", got, s.pid)
+	if got.Outcome != "reachable" || got.Exit != 0 || got.Sent || got.PID != s.PID {
+		t.Errorf("check reports %+v, want reachable, exit 0, pid %d", got, s.PID)
 	}
 	s.send(t, "worker-a", "ci", "after the check")
 	if got := posts(s.awaitPost(t, "ci", "after the check")); len(got) != 1 {
@@ -199,9 +199,9 @@ func TestPolicyDecides(t *testing.T) {
 			n++
 			h.run(t, "send", "--to", "worker-a", fmt.Sprintf("attempt %d", n))
 		}
-		return len(s.api.Requests()) > 0
+		return len(s.API.Requests()) > 0
 	})
-	if got := posts(s.api.Requests()[0]); len(got) == 0 || got[0] == "while it refuses" {
+	if got := posts(s.API.Requests()[0]); len(got) == 0 || got[0] == "while it refuses" {
 		t.Errorf("the model was given %q, want no more than the attempts", got)
 	}
 }
@@ -221,7 +221,7 @@ func TestTimeToTellFive(t *testing.T) {
 	for range 5 {
 		sessions = append(sessions, h.start(t, "worker", nil, nil)) // of one name, and so in one directory
 	}
-	work := sessions[0].work
+	work := sessions[0].Work
 	var all []time.Duration
 	for i := range 20 { // all senders without a reply address share one limit, which is 30 at once
 		began := time.Now()
@@ -229,7 +229,7 @@ func TestTimeToTellFive(t *testing.T) {
 		all = append(all, time.Since(began))
 		for _, s := range sessions {
 			s.await(t, "come to rest", func() bool {
-				r, err := s.readRecord()
+				r, err := s.ReadRecord()
 				return err == nil && r.Status == "idle"
 			})
 		}

@@ -20,6 +20,7 @@ import (
 
 	_ "ccpost/golden/update"
 	"ccpost/scripts/messagesapi"
+	"ccpost/scripts/scratch"
 )
 
 var givenBinary = flag.String("ccpost", "", "the binary to test (default: one built from this checkout)")
@@ -62,7 +63,7 @@ var buildOnce = sync.OnceValues(func() (string, error) {
 // From outside a session, with no more than another HOME in the environment.
 func TestSendFromOutside(t *testing.T) {
 	a := start(t, "worker-a", nil, nil)
-	r := a.runAt(t, shortDir(t), "send", "--to", a.socket, "--config-dir", a.configDir, "--as", "ci", "the build is red", long, budget)
+	r := a.runAt(t, shortDir(t), "send", "--to", a.Socket, "--config-dir", a.ConfigDir, "--as", "ci", "the build is red", long, budget)
 	if r.exit != 0 || !strings.HasPrefix(r.stdout, "queued") {
 		t.Errorf("send ends with %+v, want exit 0 and a line that begins with queued", r)
 	}
@@ -78,8 +79,8 @@ func TestSendFromBash(t *testing.T) {
 }
 
 func TestPostToolUseHookPostsIntoItsOwnSession(t *testing.T) {
-	a := start(t, "worker-a", useBash("true"), hooks{
-		"PostToolUse": execForm(ccpost(t), "hook", "--text", "marker {tool_name}"),
+	a := start(t, "worker-a", useBash("true"), scratch.Hooks{
+		"PostToolUse": scratch.Exec(ccpost(t), "hook", "--text", "marker {tool_name}"),
 	})
 	a.prompt(t, "use the tool")
 	a.awaitPost(t, "worker-a", "marker Bash")
@@ -100,8 +101,8 @@ func TestStopHookPostsIntoAnotherSession(t *testing.T) {
 	sayDone := func(messagesapi.Request) messagesapi.Reply {
 		return messagesapi.Reply{Text: "the migration is done"}
 	}
-	a := start(t, "worker-a", sayDone, hooks{
-		"Stop": execForm(ccpost(t), "hook", "--to", b.socket, "--config-dir", b.configDir),
+	a := start(t, "worker-a", sayDone, scratch.Hooks{
+		"Stop": scratch.Exec(ccpost(t), "hook", "--to", b.Socket, "--config-dir", b.ConfigDir),
 	})
 	a.prompt(t, "go on")
 	b.awaitPost(t, "worker-a", "the migration is done")
@@ -110,21 +111,21 @@ func TestStopHookPostsIntoAnotherSession(t *testing.T) {
 // A Stop hook that posted into its own session would start a turn that ends in
 // Stop, for ever.
 func TestStopHookLeavesItsOwnSessionAlone(t *testing.T) {
-	a := start(t, "worker-a", nil, hooks{
-		"Stop": shellForm("'" + ccpost(t) + `' hook --text looped 2>>"$HOME/hook.err"; echo $? >>"$HOME/hook.exit"`),
+	a := start(t, "worker-a", nil, scratch.Hooks{
+		"Stop": scratch.Shell("'" + ccpost(t) + `' hook --text looped 2>>"$HOME/hook.err"; echo $? >>"$HOME/hook.exit"`),
 	})
 	a.prompt(t, "go on")
 	if exit := a.awaitFile(t, "hook.exit"); exit != "0\n" {
 		t.Errorf("the hook exits %q, want 0", exit)
 	}
-	said, err := os.ReadFile(filepath.Join(a.dir, "hook.err"))
+	said, err := os.ReadFile(filepath.Join(a.Dir, "hook.err"))
 	if err != nil || strings.Count(string(said), "\n") != 1 {
 		t.Errorf("the hook says %q, want one line", said)
 	}
 
 	// A session takes its messages in their order: what the hook had posted would
 	// be before this one.
-	a.send(t, a.socket, "ci", "after the hook")
+	a.send(t, a.Socket, "ci", "after the hook")
 	after := a.awaitPost(t, "ci", "after the hook")
 	if diff := cmp.Diff([]string{"after the hook"}, posts(after)); diff != "" {
 		t.Errorf("the Stop hook posted into its own session (-want +got):\n%s", diff)
@@ -141,7 +142,7 @@ type result struct {
 // environment. No session's token may come out of it.
 func (h *home) run(t *testing.T, args ...string) result {
 	t.Helper()
-	return h.runAt(t, h.dir, args...)
+	return h.runAt(t, h.Dir, args...)
 }
 
 func (h *home) runAt(t *testing.T, dir string, args ...string) result {
@@ -152,14 +153,14 @@ func (h *home) runAt(t *testing.T, dir string, args ...string) result {
 // begin is run for who has something to do meanwhile; finish waits for the end.
 func (h *home) begin(t *testing.T, args ...string) (finish func() result) {
 	t.Helper()
-	return h.beginAt(t, h.dir, args...)
+	return h.beginAt(t, h.Dir, args...)
 }
 
 func (h *home) beginAt(t *testing.T, dir string, args ...string) (finish func() result) {
 	t.Helper()
 	cmd := exec.Command(h.program(t, ccpost(t)), args...)
 	cmd.Env = []string{"HOME=" + dir}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: h.as}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: h.As}
 	var stdout, stderr strings.Builder
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Start(); err != nil {
@@ -176,8 +177,8 @@ func (h *home) beginAt(t *testing.T, dir string, args ...string) (finish func() 
 			t.Fatal(err)
 		}
 		r := result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
-		for _, s := range h.sessions {
-			if s.token != "" && strings.Contains(r.stdout+r.stderr, s.token) {
+		for _, s := range h.Sessions {
+			if out := r.stdout + r.stderr; s.Token.Scrub(out) != out {
 				t.Fatalf("ccpost %s printed a session's token", args[0])
 			}
 		}
@@ -242,16 +243,16 @@ func (s *session) awaitPost(t *testing.T, from, text string) messagesapi.Request
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	opening := fmt.Sprintf("<cross-session-message from-name=%q>\n", from)
-	got, err := s.api.WaitFor(ctx, func(r messagesapi.Request) bool {
+	got, err := s.API.WaitFor(ctx, func(r messagesapi.Request) bool {
 		_, behind, _ := strings.Cut(r.Text(), opening)
 		body, _, closed := strings.Cut(behind, "\n</cross-session-message>")
 		return closed && strings.Contains(body, text)
 	})
 	if err != nil {
-		for i, r := range s.api.Requests() {
+		for i, r := range s.API.Requests() {
 			t.Logf("request %d, newly given:\n%s", i+1, r.Text())
 		}
-		t.Fatalf("session %s: the model was not given %q behind %q: %v", s.name, text, opening, err)
+		t.Fatalf("session %s: the model was not given %q behind %q: %v", s.Name, text, opening, err)
 	}
 	return got
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ccpost/scripts/messagesapi"
+	"ccpost/scripts/scratch"
 )
 
 // startInteractive runs a session in a terminal, which is tmux with a server of
@@ -25,17 +26,17 @@ func (h *home) startInteractive(t *testing.T, name string, script messagesapi.Sc
 		fmt.Printf("live: not run: %s: no tmux\n", t.Name()) // a line of its own, as for Claude Code
 		t.Skip("no tmux")
 	}
-	s := h.prepare(t, name, script)
+	s := h.prepare(t, name, script, nil)
 	if more == nil {
 		more = []string{"--permission-mode", "default"}
 	}
-	command := append(s.command(t, nil), more...)
+	command := append(s.Command(), more...)
 	s.give(t)
-	s.tmux = s.file("tmux")
+	s.tmux = s.File("tmux")
 	// The server takes this environment, and the session the server's.
 	open := s.tmuxCommand(append([]string{"-f", "/dev/null", "new-session", "-d",
-		"-s", "terminal", "-x", "120", "-y", "40", "-c", s.work}, command...)...)
-	open.Env = append(s.environ(), "TERM=xterm-256color", "LANG=C.UTF-8")
+		"-s", "terminal", "-x", "120", "-y", "40", "-c", s.Work}, command...)...)
+	open.Env = append(s.Environ(), "TERM=xterm-256color", "LANG=C.UTF-8")
 	if out, err := open.CombinedOutput(); err != nil {
 		t.Fatalf("tmux: %v\n%s", err, out)
 	}
@@ -43,7 +44,7 @@ func (h *home) startInteractive(t *testing.T, name string, script messagesapi.Sc
 		if t.Failed() {
 			screen, _ := s.tmuxCommand("capture-pane", "-p").Output()
 			t.Logf("session %s, screen:\n%s", name, screen)
-			t.Logf("session %s, debug file:\n%s", name, tail(s.file("debug")))
+			t.Logf("session %s, debug file:\n%s", name, scratch.Tail(s.File("debug")))
 		}
 		s.tmuxCommand("kill-server").Run() // hangs the session up; it takes its files away
 	})
@@ -51,8 +52,10 @@ func (h *home) startInteractive(t *testing.T, name string, script messagesapi.Sc
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.pid = pid
-	s.awaitInbox(t)
+	s.PID = pid
+	if err := s.AwaitInbox(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	s.awaitScreen(t, "❯") // what is typed before the prompt is there gets lost
 	return s
 }
@@ -60,7 +63,7 @@ func (h *home) startInteractive(t *testing.T, name string, script messagesapi.Sc
 // tmuxCommand speaks UTF-8 whatever the locale of the run.
 func (s *session) tmuxCommand(args ...string) *exec.Cmd {
 	cmd := exec.Command("tmux", append([]string{"-u", "-S", s.tmux}, args...)...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.as}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.As}
 	return cmd
 }
 
@@ -118,8 +121,8 @@ func TestListNamesThePane(t *testing.T) {
 	h := newHome(t)
 	s := h.startInteractive(t, "draft", nil)
 	pane := s.tmuxDo(t, "display-message", "-p", "#{session_name}:#{window_id}.#{pane_id}")
-	if got := h.list(t); len(got) != 1 || got[0].Tmux != pane || got[0].PID != s.pid {
-		t.Errorf("list says %+v, want pid %d in %s", got, s.pid, pane)
+	if got := h.list(t); len(got) != 1 || got[0].Tmux != pane || got[0].PID != s.PID {
+		t.Errorf("list says %+v, want pid %d in %s", got, s.PID, pane)
 	}
 }
 
@@ -136,9 +139,9 @@ func TestSessionChangedAfterClear(t *testing.T) {
 	s.awaitScreen(t, "● ok") // the tool has returned
 
 	said := func(word string) (r report) {
-		logFile(t, filepath.Join(h.dir, word))
+		writeJSON(t, filepath.Join(h.Dir, word), nil)
 		s.await(t, "an answer of the program", func() bool {
-			return readJSON(filepath.Join(h.dir, word+".said"), &r) == nil
+			return scratch.ReadJSON(filepath.Join(h.Dir, word+".said"), &r) == nil
 		})
 		return r
 	}
@@ -150,7 +153,7 @@ func TestSessionChangedAfterClear(t *testing.T) {
 	id := s.record(t).SessionID
 	s.enter(t, "/clear")
 	s.await(t, "another session id", func() bool {
-		r, err := s.readRecord()
+		r, err := s.ReadRecord()
 		return err == nil && r.SessionID != id
 	})
 	if got := said("after"); got.Outcome != "session-changed" || got.Exit != 69 || got.Sent {

@@ -50,15 +50,15 @@ func (h *home) lend(name string) error {
 	if err != nil {
 		return err
 	}
-	h.as = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	h.As = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 	return nil
 }
 
 // try runs a program as the sessions of this HOME are run.
 func (h *home) try(name string, args ...string) error {
 	cmd := exec.Command(name, args...)
-	cmd.Dir, cmd.Env = "/", []string{"HOME=" + h.dir}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: h.as}
+	cmd.Dir, cmd.Env = "/", []string{"HOME=" + h.Dir}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: h.As}
 	return cmd.Run()
 }
 
@@ -67,12 +67,12 @@ func (h *home) try(name string, args ...string) error {
 // itself is given, never what it names.
 func (h *home) give(t *testing.T) {
 	t.Helper()
-	if h.as == nil {
+	if h.As == nil {
 		return
 	}
-	err := filepath.WalkDir(h.dir, func(path string, _ fs.DirEntry, err error) error {
+	err := filepath.WalkDir(h.Dir, func(path string, _ fs.DirEntry, err error) error {
 		if err == nil {
-			err = os.Lchown(path, int(h.as.Uid), int(h.as.Gid))
+			err = os.Lchown(path, int(h.As.Uid), int(h.As.Gid))
 		}
 		if errors.Is(err, fs.ErrNotExist) { // a session works there
 			err = nil
@@ -88,7 +88,7 @@ func (h *home) give(t *testing.T) {
 // cache, for one, is closed to everybody but its user.
 func (h *home) program(t *testing.T, path string) string {
 	t.Helper()
-	if h.as == nil {
+	if h.As == nil {
 		return path
 	}
 	dir := filepath.Join(buildDir, "open")
