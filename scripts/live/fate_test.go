@@ -90,10 +90,7 @@ func TestQueuedWhileBusy(t *testing.T) {
 		return messagesapi.Reply{Text: "ok"}
 	}, nil)
 	s.prompt(t, "think it over")
-	s.await(t, "a turn under way", func() bool {
-		r, err := s.readRecord()
-		return err == nil && r.Status == "busy" && len(s.api.Requests()) > 0
-	})
+	s.await(t, "a turn under way", func() bool { return len(s.api.Requests()) > 0 })
 	s.post(t, queued, "ci", "while you think", long, budget)
 	release()
 	s.awaitPost(t, "ci", "while you think")
@@ -135,12 +132,13 @@ func TestExpired(t *testing.T) {
 	}
 }
 
-// awaitHeld waits until a headless session tells its host that it holds a message.
+// awaitHeld waits until a session notes that it holds a message. What it tells
+// its host of that is of newer versions only.
 func (s *session) awaitHeld(t *testing.T) {
 	t.Helper()
 	s.await(t, "a held message", func() bool {
-		said, _ := os.ReadFile(s.file("stdout"))
-		return strings.Contains(string(said), `"state":"held"`)
+		said, _ := os.ReadFile(s.file("debug"))
+		return strings.Contains(string(said), "held inbound peer message")
 	})
 }
 
@@ -384,10 +382,7 @@ func TestTimeToQueued(t *testing.T) {
 	s := start(t, "worker-a", nil, nil)
 	var all []time.Duration
 	for i := range 20 { // a sender may send 30 at once
-		s.await(t, "come to rest", func() bool {
-			r, err := s.readRecord()
-			return err == nil && r.Status == "idle"
-		})
+		s.awaitRest(t, i)
 		text := fmt.Sprintf("message %d of twenty", i)
 		began := time.Now()
 		finish := s.beginPost(t, "ci", text, long, budget)
@@ -396,7 +391,6 @@ func TestTimeToQueued(t *testing.T) {
 		if got := r.fate(t); got != queued {
 			t.Errorf("%q ends as %+v, want %+v", text, got, queued)
 		}
-		s.awaitResult(t, i+1)
 	}
 	slices.Sort(all)
 	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
@@ -410,5 +404,15 @@ func (s *session) awaitResult(t *testing.T, n int) {
 	s.await(t, fmt.Sprintf("%d turns behind it", n), func() bool {
 		said, _ := os.ReadFile(s.file("stdout"))
 		return strings.Count(string(said), `"type":"result"`) >= n
+	})
+}
+
+// awaitRest waits until a headless session has n turns behind it and nothing to do.
+func (s *session) awaitRest(t *testing.T, n int) {
+	t.Helper()
+	s.awaitResult(t, n)
+	s.await(t, "come to rest", func() bool {
+		r, err := s.readRecord()
+		return err == nil && r.Status == atRest()
 	})
 }

@@ -146,7 +146,7 @@ func TestList(t *testing.T) {
 			t.Fatal(err)
 		}
 		want = append(want, listed{
-			Name: s.name, Status: "idle", PID: s.pid, SessionID: s.record(t).SessionID, Version: *claudeVersion,
+			Name: s.name, Status: atRest(), PID: s.pid, SessionID: s.record(t).SessionID, Version: *claudeVersion,
 			Dir: dir, ConfigDir: s.configDir, Socket: s.socket, Inbox: "reachable",
 		})
 	}
@@ -228,10 +228,7 @@ func TestTimeToTellFive(t *testing.T) {
 		h.send(t, "dir:"+work, "git", fmt.Sprintf("commit %d", i), "--if-present", "--wait=0")
 		all = append(all, time.Since(began))
 		for _, s := range sessions {
-			s.await(t, "come to rest", func() bool {
-				r, err := s.readRecord()
-				return err == nil && r.Status == "idle"
-			})
+			s.awaitRest(t, i+1)
 		}
 	}
 	for _, s := range sessions {
