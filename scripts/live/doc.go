@@ -10,10 +10,11 @@
 // model is needed, and no session but its own is seen or touched.
 //
 // Claude Code is fetched with npm, as the user's npm is configured, into a cache
-// folder and used from there afterwards. Where that fails three times the tests
-// print a line that says `live: not run` and skip (-v shows it); once it is
-// there, whatever fails is a failure. Without tmux the tests that need it skip
-// with such a line each.
+// folder and used from there afterwards. A test that lacks something, which may
+// be Claude Code after three attempts to fetch it, tmux, a user other than root,
+// or something that the version hasn't got, skips with a line of its own (-v
+// shows it) that begins with `live: not run: ` and the test's name. Whatever
+// else fails is a failure.
 //
 // What this does not do: it asserts nothing about outcomes that need a receipt
 // or the transcript.

@@ -91,10 +91,7 @@ func TestQueuedWhileBusy(t *testing.T) {
 		return messagesapi.Reply{Text: "ok"}
 	}, nil)
 	s.prompt(t, "think it over")
-	s.await(t, "a turn under way", func() bool {
-		r, err := s.ReadRecord()
-		return err == nil && r.Status == "busy" && len(s.API.Requests()) > 0
-	})
+	s.await(t, "a turn under way", func() bool { return len(s.API.Requests()) > 0 })
 	s.post(t, queued, "ci", "while you think", long, budget)
 	release()
 	s.awaitPost(t, "ci", "while you think")
@@ -136,12 +133,13 @@ func TestExpired(t *testing.T) {
 	}
 }
 
-// awaitHeld waits until a headless session tells its host that it holds a message.
+// awaitHeld waits until a session notes that it holds a message. What it tells
+// its host of that is of newer versions only.
 func (s *session) awaitHeld(t *testing.T) {
 	t.Helper()
 	s.await(t, "a held message", func() bool {
-		said, _ := os.ReadFile(s.File("stdout"))
-		return strings.Contains(string(said), `"state":"held"`)
+		said, _ := os.ReadFile(s.File("debug"))
+		return strings.Contains(string(said), "held inbound peer message")
 	})
 }
 
@@ -385,10 +383,7 @@ func TestTimeToQueued(t *testing.T) {
 	s := start(t, "worker-a", nil, nil)
 	var all []time.Duration
 	for i := range 20 { // a sender may send 30 at once
-		s.await(t, "come to rest", func() bool {
-			r, err := s.ReadRecord()
-			return err == nil && r.Status == "idle"
-		})
+		s.awaitRest(t, i)
 		text := fmt.Sprintf("message %d of twenty", i)
 		began := time.Now()
 		finish := s.beginPost(t, "ci", text, long, budget)
@@ -397,7 +392,6 @@ func TestTimeToQueued(t *testing.T) {
 		if got := r.fate(t); got != queued {
 			t.Errorf("%q ends as %+v, want %+v", text, got, queued)
 		}
-		s.awaitResult(t, i+1)
 	}
 	slices.Sort(all)
 	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
@@ -411,5 +405,15 @@ func (s *session) awaitResult(t *testing.T, n int) {
 	s.await(t, fmt.Sprintf("%d turns behind it", n), func() bool {
 		said, _ := os.ReadFile(s.File("stdout"))
 		return strings.Count(string(said), `"type":"result"`) >= n
+	})
+}
+
+// awaitRest waits until a headless session has n turns behind it and nothing to do.
+func (s *session) awaitRest(t *testing.T, n int) {
+	t.Helper()
+	s.awaitResult(t, n)
+	s.await(t, "come to rest", func() bool {
+		r, err := s.ReadRecord()
+		return err == nil && r.Status == atRest()
 	})
 }

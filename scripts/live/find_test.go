@@ -146,7 +146,7 @@ func TestList(t *testing.T) {
 			t.Fatal(err)
 		}
 		want = append(want, listed{
-			Name: s.Name, Status: "idle", PID: s.PID, SessionID: s.record(t).SessionID, Version: *claudeVersion,
+			Name: s.Name, Status: atRest(), PID: s.PID, SessionID: s.record(t).SessionID, Version: *claudeVersion,
 			Dir: dir, ConfigDir: s.ConfigDir, Socket: s.Socket, Inbox: "reachable",
 		})
 	}
@@ -228,10 +228,7 @@ func TestTimeToTellFive(t *testing.T) {
 		h.send(t, "dir:"+work, "git", fmt.Sprintf("commit %d", i), "--if-present", "--wait=0")
 		all = append(all, time.Since(began))
 		for _, s := range sessions {
-			s.await(t, "come to rest", func() bool {
-				r, err := s.ReadRecord()
-				return err == nil && r.Status == "idle"
-			})
+			s.awaitRest(t, i+1)
 		}
 	}
 	for _, s := range sessions {

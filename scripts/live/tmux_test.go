@@ -23,8 +23,7 @@ import (
 func (h *home) startInteractive(t *testing.T, name string, script messagesapi.Script, more ...string) *session {
 	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
-		fmt.Printf("live: not run: %s: no tmux\n", t.Name()) // a line of its own, as for Claude Code
-		t.Skip("no tmux")
+		notRun(t, "no tmux")
 	}
 	s := h.prepare(t, name, script, nil)
 	if more == nil {

@@ -30,8 +30,7 @@ func newPlainHome(t *testing.T) *home {
 		err = errors.Join(h.try(claude, "--version"), h.try(post, "version"))
 	}
 	if err != nil {
-		fmt.Printf("live: not run: %s: no user other than root: %v\n", t.Name(), err) // a line of its own, as for Claude Code
-		t.Skip("no user other than root")
+		notRun(t, fmt.Sprintf("no user other than root: %v", err))
 	}
 	return h
 }

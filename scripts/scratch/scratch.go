@@ -191,6 +191,14 @@ func (s *Session) File(kind string) string {
 // Start runs a prepared session without a terminal and returns once its inbox is
 // there. More are arguments for Claude Code.
 func (s *Session) Start(ctx context.Context, more ...string) error {
+	if err := s.Launch(more...); err != nil {
+		return err
+	}
+	return s.AwaitInbox(ctx)
+}
+
+// Launch is Start for a session that may have no inbox: it waits for none.
+func (s *Session) Launch(more ...string) error {
 	args := append(s.Command(), "-p",
 		"--input-format", "stream-json", "--output-format", "stream-json", "--verbose")
 	cmd := exec.Command(args[0], append(args[1:], more...)...)
@@ -221,7 +229,7 @@ func (s *Session) Start(ctx context.Context, more ...string) error {
 		cmd.Wait()
 		close(s.exited)
 	}()
-	return s.AwaitInbox(ctx)
+	return nil
 }
 
 // End ends a session that was prepared, by its own way where it takes that, and
