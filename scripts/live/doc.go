@@ -15,7 +15,4 @@
 // or something that the version hasn't got, skips with a line of its own (-v
 // shows it) that begins with `live: not run: ` and the test's name. Whatever
 // else fails is a failure.
-//
-// What this does not do: it asserts nothing about outcomes that need a receipt
-// or the transcript.
 package live
