@@ -49,12 +49,14 @@ type subject struct {
 	rules map[string]rule
 
 	// ours are the fields that must have another value here than was captured;
-	// gone as a value says that there must be none.
+	// gone as a value says that there must be none, free that nothing matters.
 	ours map[string]any
 }
 
-// gone is the value of a field that isn't there.
-type gone struct{}
+type (
+	gone struct{}
+	free struct{}
+)
 
 // with is the subject with one more value of ours.
 func (s subject) with(field string, v any) subject {
@@ -118,6 +120,9 @@ func (s subject) fields(under string, want, got map[string]any) (all []Differenc
 		w, captured := want[name]
 		if ours, ok := s.ours[field]; ok {
 			w, captured = ours, ours != gone{}
+		}
+		if w == (any)(free{}) {
+			continue
 		}
 		g, there := got[name]
 		switch {

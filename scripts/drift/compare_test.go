@@ -114,10 +114,11 @@ func text(found []Difference) string {
 // What is ours takes the place of what was captured, and what is not there then
 // must not be.
 func TestCompareOurs(t *testing.T) {
-	s := subject{where: "row"}.with("id", "mine").with("o.gone", gone{}).with("o.more", true)
+	s := subject{where: "row"}.with("id", "mine").with("o.gone", gone{}).with("o.more", true).with("o.free", free{})
 	const was = `{"id":"theirs","o":{"gone":1,"kept":2}}`
 	for _, tt := range []struct{ got, want string }{
 		{`{"id":"mine","o":{"kept":2,"more":true}}`, ""},
+		{`{"id":"mine","o":{"kept":2,"more":true,"free":{"a":1}}}`, ""},
 		{`{"id":"theirs","o":{"kept":2,"more":true}}`, `row: id is "theirs", not "mine"`},
 		{`{"id":"mine","o":{"kept":2}}`, `row: o.more is missing, which should be true`},
 		{`{"id":"mine","o":{"kept":2,"more":true,"gone":1}}`, `[row: a new field o.gone (number)]`},
@@ -128,7 +129,7 @@ func TestCompareOurs(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %q", tt.got, text(found), err, tt.want)
 		}
 	}
-	if s.with("a", 1); len(s.ours) != 3 {
+	if s.with("a", 1); len(s.ours) != 4 {
 		t.Error("with changes the subject that it is called on")
 	}
 }

@@ -25,7 +25,7 @@ var (
 		"promptId", "uuid", "origin.from", "origin.verifiedPeerProcStart", "sentAtMs", "turnPosition.turnIndex", "version",
 	).with("parentUuid", nil). // it is the first one
 					with("origin.name", sender).with("origin.body", posted).with("origin.fromMode", gone{}).
-					with("origin.verifiedLocal", true) // it came with a token
+					with("origin.verifiedLocal", free{}) // told of a message behind the right token
 )
 
 // likes is the rule like for each field.

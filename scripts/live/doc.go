@@ -14,7 +14,4 @@
 // print a line that says `live: not run` and skip (-v shows it); once it is
 // there, whatever fails is a failure. Without tmux the tests that need it skip
 // with such a line each.
-//
-// What this does not do: it asserts nothing about outcomes that need a receipt
-// or the transcript.
 package live
