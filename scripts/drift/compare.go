@@ -121,7 +121,7 @@ func (s subject) fields(under string, want, got map[string]any) (all []Differenc
 		if ours, ok := s.ours[field]; ok {
 			w, captured = ours, ours != gone{}
 		}
-		if w == (any)(free{}) {
+		if w == any(free{}) {
 			continue
 		}
 		g, there := got[name]

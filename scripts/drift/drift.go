@@ -162,7 +162,8 @@ func (r *run) launch(name, inbound string, model messagesapi.Script, hooks scrat
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSetup, err)
 	}
-	if err := s.Start(r.ctx); err != nil {
+	// Some versions begin in another mode, where the model is asked about tools.
+	if err := s.Start(r.ctx, "--permission-mode", "default"); err != nil {
 		said, _ := os.ReadFile(s.File("stderr"))
 		if line, _, _ := strings.Cut(string(bytes.TrimSpace(said)), "\n"); line != "" {
 			err = fmt.Errorf("%w; it said %.200q", err, scratch.Redact(line))
@@ -272,10 +273,15 @@ func (r *run) given(from, body string) error {
 
 // rest waits until the session has nothing to do.
 func (r *run) rest(s *scratch.Session) error {
-	return s.Await(r.ctx, "come to rest", func() bool {
-		now, err := s.ReadRecord()
-		return err == nil && now.Status == "idle"
+	var now scratch.Record
+	err := s.Await(r.ctx, "come to rest", func() (idle bool) {
+		now, _ = s.ReadRecord()
+		return now.Status == "idle"
 	})
+	if err != nil {
+		return fmt.Errorf("%w: its record has the status %q", err, now.Status)
+	}
+	return nil
 }
 
 // linesOf is what a file holds, as far as its lines are whole.
