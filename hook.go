@@ -142,7 +142,7 @@ func (c *hookCmd) fire(a *app, ctx context.Context) int {
 		return a.ui.skip(inbox.Target{}, why)
 	}
 	if !c.AllowChain {
-		why, skip := ev.Chain(func() (*os.File, error) { return inbox.OpenTranscript(ev.TranscriptPath) })
+		why, skip := ev.Chain(ctx, func() (*os.File, error) { return inbox.OpenTranscript(ev.TranscriptPath) })
 		if skip {
 			return a.ui.skip(inbox.Target{}, why)
 		}

@@ -2,10 +2,12 @@ package hook
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"os"
 	"path"
 	"strings"
+	"time"
 
 	"github.com/tidwall/gjson"
 )
@@ -17,6 +19,13 @@ const (
 
 	// searchStep is how much of it is read at a time. Most turns began there.
 	searchStep = 64 << 10
+
+	// late is how long a turn's rows are waited for, at most: a session writes
+	// them some time after the turn began, which short turns can end before.
+	late = 250 * time.Millisecond
+
+	// lookAgain is between two looks.
+	lookAgain = 10 * time.Millisecond
 )
 
 const chained = " comes from a turn that a message from another process started, so two such hooks would answer each other without end; lift this guard with --allow-chain"
@@ -27,8 +36,9 @@ const chained = " comes from a turn that a message from another process started,
 //
 // transcript opens the file at TranscriptPath, and is called only where the
 // answer is in there. A transcript that can't be read, or in which the turn's
-// beginning isn't found, lifts the guard.
-func (e Event) Chain(transcript func() (*os.File, error)) (reason string, skip bool) {
+// beginning isn't found, lifts the guard; where it has nothing of the turn yet, it
+// is given a quarter of a second, as far as the context allows.
+func (e Event) Chain(ctx context.Context, transcript func() (*os.File, error)) (reason string, skip bool) {
 	switch {
 	case e.rule().between:
 		return "", false
@@ -40,8 +50,7 @@ func (e Event) Chain(transcript func() (*os.File, error)) (reason string, skip b
 			return "", false
 		}
 		defer f.Close()
-		info, err := f.Stat()
-		skip = err == nil && e.postedTurn(f, info.Size())
+		skip = e.postedTurn(ctx, f)
 	}
 	if skip {
 		reason = e.Name + chained
@@ -69,9 +78,23 @@ func sessionOwn(address string) bool {
 	return ok && strings.HasPrefix(address, "uds:/") && pid != "" && len(pid) <= most && strings.Trim(pid, "0123456789") == ""
 }
 
-// postedTurn searches a transcript backwards for the row that began the event's
-// turn.
-func (e Event) postedTurn(transcript io.ReaderAt, size int64) bool {
+// postedTurn looks whether a poster's message began the event's turn.
+func (e Event) postedTurn(ctx context.Context, transcript *os.File) bool {
+	for until := time.Now().Add(late); ; time.Sleep(lookAgain) {
+		info, err := transcript.Stat()
+		if err != nil {
+			return false
+		}
+		posted, written := e.search(transcript, info.Size())
+		if written || ctx.Err() != nil || time.Now().After(until) {
+			return posted
+		}
+	}
+}
+
+// search goes through a transcript backwards to the row that began the event's
+// turn. written says that there is anything of that turn.
+func (e Event) search(transcript io.ReaderAt, size int64) (posted, written bool) {
 	room := int(min(size, maxSearch))
 	buf := make([]byte, room) // filled from its end; most of it is never touched
 	offset := size - int64(room)
@@ -79,7 +102,7 @@ func (e Event) postedTurn(transcript io.ReaderAt, size int64) bool {
 		step := min(searchStep, begin)
 		begin -= step
 		if _, err := transcript.ReadAt(buf[begin:begin+step], offset+int64(begin)); err != nil {
-			return false
+			return false, true
 		}
 		rows := buf[begin:end]
 		if begin > 0 || offset > 0 {
@@ -87,11 +110,12 @@ func (e Event) postedTurn(transcript io.ReaderAt, size int64) bool {
 			cut := bytes.IndexByte(rows, '\n') + 1
 			rows, end = rows[cut:], begin+cut
 		}
+		written = written || e.PromptID == "" || bytes.Contains(rows, []byte(e.PromptID))
 		if posted, found := e.beginning(rows); found {
-			return posted
+			return posted, written
 		}
 	}
-	return false
+	return false, written
 }
 
 // beginning looks among whole rows for how the turn began. Every row of a turn

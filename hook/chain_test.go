@@ -1,12 +1,14 @@
 package hook_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"ccpost/hook"
 )
@@ -80,7 +82,7 @@ func TestChain(t *testing.T) {
 				`{"hook_event_name":"Stop","transcript_path":"/t","prompt_id":"p1"}`: tt.want,
 				`{"hook_event_name":"Stop","transcript_path":"/t"}`:                  tt.bare,
 			} {
-				why, skip := mustParse(t, doc).Chain(transcript(t, tt.rows...))
+				why, skip := mustParse(t, doc).Chain(t.Context(), transcript(t, tt.rows...))
 				if skip != want || skip != strings.HasSuffix(why, "--allow-chain") || strings.ContainsAny(why, "\r\n") {
 					t.Errorf("%s: skip %t with reason %q, want %t", doc, skip, why, want)
 				}
@@ -89,12 +91,42 @@ func TestChain(t *testing.T) {
 	}
 }
 
+// A row that is written late is waited for.
+func TestChainWrittenLate(t *testing.T) {
+	e := mustParse(t, `{"hook_event_name":"Stop","transcript_path":"/t","prompt_id":"p1"}`)
+	path := filepath.Join(t.TempDir(), "transcript.jsonl")
+	if err := os.WriteFile(path, []byte(other(human)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, skip := e.Chain(t.Context(), func() (*os.File, error) {
+		time.AfterFunc(50*time.Millisecond, func() {
+			f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+			if err == nil {
+				_, err = f.WriteString(poster + "\n")
+				f.Close()
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		return os.Open(path)
+	})
+	if !skip {
+		t.Error("posted")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, skip := e.Chain(ctx, transcript(t, other(human))); skip {
+		t.Error("skipped, though nothing says so")
+	}
+}
+
 // The row is found wherever it lies against the steps of the search.
 func TestChainAtEveryOffset(t *testing.T) {
 	e := mustParse(t, `{"hook_event_name":"Stop","transcript_path":"/t","prompt_id":"p1"}`)
 	for behind := 64<<10 - len(poster) - 8; behind < 64<<10+8; behind += 3 {
 		open := transcript(t, other(human), poster, strings.Repeat("x", behind))
-		if _, skip := e.Chain(open); !skip {
+		if _, skip := e.Chain(t.Context(), open); !skip {
 			t.Fatalf("not found %d bytes before the end", behind)
 		}
 	}
@@ -103,7 +135,7 @@ func TestChainAtEveryOffset(t *testing.T) {
 func TestChainEvents(t *testing.T) {
 	for _, name := range append(protocolEvents, "", "AnEventOfNextYear") {
 		e := mustParse(t, fmt.Sprintf(`{"hook_event_name":%q,"transcript_path":"/t","prompt_id":"p1","prompt":"hello"}`, name))
-		_, skip := e.Chain(transcript(t, poster))
+		_, skip := e.Chain(t.Context(), transcript(t, poster))
 		// Those come between turns, and that one before its row.
 		if want := name != "SessionStart" && name != "SessionEnd" && name != "UserPromptSubmit"; skip != want {
 			t.Errorf("%s: skip %t, want %t", name, skip, want)
@@ -125,7 +157,7 @@ func TestChainOfPrompt(t *testing.T) {
 		"": false,
 	} {
 		e := mustParse(t, fmt.Sprintf(`{"hook_event_name":"UserPromptSubmit","transcript_path":"/t","prompt":%q}`, prompt))
-		_, skip := e.Chain(func() (*os.File, error) {
+		_, skip := e.Chain(t.Context(), func() (*os.File, error) {
 			t.Error("its row isn't written yet: there is nothing to look at")
 			return nil, errors.New("no")
 		})
@@ -138,13 +170,13 @@ func TestChainOfPrompt(t *testing.T) {
 // What can't be read lifts the guard.
 func TestChainUnreadable(t *testing.T) {
 	e := mustParse(t, `{"hook_event_name":"Stop","transcript_path":"/t","prompt_id":"p1"}`)
-	if why, skip := e.Chain(func() (*os.File, error) { return nil, os.ErrPermission }); skip || why != "" {
+	if why, skip := e.Chain(t.Context(), func() (*os.File, error) { return nil, os.ErrPermission }); skip || why != "" {
 		t.Errorf("skip %t with reason %q", skip, why)
 	}
-	if _, skip := e.Chain(func() (*os.File, error) { return os.Open(t.TempDir()) }); skip {
+	if _, skip := e.Chain(t.Context(), func() (*os.File, error) { return os.Open(t.TempDir()) }); skip {
 		t.Error("a directory is no transcript")
 	}
-	if _, skip := mustParse(t, `{"hook_event_name":"Stop"}`).Chain(nil); skip {
+	if _, skip := mustParse(t, `{"hook_event_name":"Stop"}`).Chain(t.Context(), nil); skip {
 		t.Error("an event without a transcript")
 	}
 }
@@ -155,8 +187,10 @@ func BenchmarkChain(b *testing.B) {
 		b.Fatal(err)
 	}
 	e := mustParse(b, `{"hook_event_name":"Stop","transcript_path":"/t","prompt_id":"b42135cf-d338-4d63-bb78-79a5777eac27"}`)
+	done, cancel := context.WithCancel(b.Context())
+	cancel() // nothing of the turn is there, and nothing will be
 	for b.Loop() {
-		e.Chain(func() (*os.File, error) { return os.Open(path) })
+		e.Chain(done, func() (*os.File, error) { return os.Open(path) })
 	}
 }
 
@@ -171,7 +205,7 @@ func FuzzChain(f *testing.F) {
 		}
 		open := func() (*os.File, error) { return os.Open(path) }
 		for _, id := range []string{"", "p1"} {
-			_, skip := hook.Event{Name: "Stop", TranscriptPath: "/t", PromptID: id}.Chain(open)
+			_, skip := hook.Event{Name: "Stop", TranscriptPath: "/t", PromptID: id}.Chain(t.Context(), open)
 			if skip && !strings.Contains(string(rows), "peer") && !strings.Contains(string(rows), `\u`) {
 				t.Errorf("skipped without a peer")
 			}
