@@ -41,6 +41,7 @@ var (
 	limited   = fate{"dropped", "rate-limited", "receipt", 76}
 	read      = fate{"sent-no-receipt", "", "read", 0}
 	taken     = fate{"sent-no-receipt", "reply_taken", "read", 0}
+	unbound   = fate{"sent-no-receipt", "no_reply_socket", "read", 0} // in the crowd at the directory's lock
 )
 
 func (r result) fate(t *testing.T) fate {
@@ -201,7 +202,7 @@ func TestFortyAtOnce(t *testing.T) {
 		fates[text] = f().fate(t)
 	}
 	t.Logf("%v", counts(fates))
-	s.holdAgainstGiven(t, fates, queued, read, taken, limited)
+	s.holdAgainstGiven(t, fates, queued, read, taken, unbound, limited)
 }
 
 // The same text at once by two processes under one name: a row in the transcript
@@ -261,7 +262,7 @@ func TestBypassingSession(t *testing.T) {
 	h := newPlainHome(t)
 	s := h.start(t, "worker-a", useBash("true"), scratch.Hooks{
 		"PostToolUse": hookToFile(h.program(t, ccpost(t)), long+" "+budget),
-	}, "--dangerously-skip-permissions")
+	}, bypassing)
 
 	s.post(t, held, "ci", "from outside", "--wait=2s")
 	s.prompt(t, "use the tool")
@@ -338,7 +339,7 @@ func (s *session) hookFate(t *testing.T) (got struct {
 func TestUserDecides(t *testing.T) {
 	h := newPlainHome(t)
 	writeJSON(t, filepath.Join(h.ConfigDir, "settings.json"), map[string]any{"skipDangerousModePermissionPrompt": true})
-	s := h.startInteractive(t, "draft", nil, "--dangerously-skip-permissions")
+	s := h.startInteractive(t, "draft", nil, bypassing)
 	const deny, deliver = "❯ Deny", "❯ Deliver this message"
 
 	finish := s.beginPost(t, "ci", "to be denied", long, budget)

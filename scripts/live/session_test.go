@@ -5,6 +5,7 @@ package live
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"ccpost/scripts/messagesapi"
@@ -27,6 +28,9 @@ func newHome(t *testing.T) *home {
 	return &home{h}
 }
 
+// bypassing makes a session that asks for no permission.
+const bypassing = "--dangerously-skip-permissions"
+
 // session is a Claude Code of the test's own.
 type session struct {
 	*home
@@ -46,6 +50,9 @@ func (h *home) start(t *testing.T, name string, script messagesapi.Script, hooks
 	t.Helper()
 	s := h.prepare(t, name, script, hooks)
 	s.give(t)
+	if !slices.Contains(more, bypassing) {
+		more = append(more, "--permission-mode", "default") // some versions begin in another mode
+	}
 	err := s.Start(t.Context(), more...)
 	t.Cleanup(func() {
 		s.End()
