@@ -20,11 +20,14 @@ const (
 	// whole reading.
 	slice = 20 * time.Millisecond
 
-	// grace is how long Drain waits for more. Claude Code closes the pipe right
-	// after writing; a pause of its event loop within 20 MB (garbage
-	// collection) stays below this, and a writer who holds the pipe open and
+	// grace is how long Drain waits for more after a whole value. Claude Code
+	// closes the pipe right after writing, and a writer who holds it open and
 	// says nothing shall not cost a hook its whole budget.
 	grace = 50 * time.Millisecond
+
+	// pause is how long it waits in the midst of more: on a busy machine a
+	// writer of 20 MB can be off its processor for a tenth of a second.
+	pause = 300 * time.Millisecond
 )
 
 // errQuiet is the end of a patience that was shorter than the context.
@@ -58,12 +61,12 @@ func Read(ctx context.Context, in io.Reader) ([]byte, error) {
 		s.feed(buf)
 		switch {
 		case s.state == deep:
-			src.drain(ctx)
+			src.drain(ctx, pause)
 			return nil, errTooDeep()
 		case s.at > MaxBytes:
 			size := int64(len(buf))
 			buf = nil
-			rest, eof := src.drain(ctx)
+			rest, eof := src.drain(ctx, pause)
 			return nil, tooLarge(size+rest, eof)
 		case s.state == whole:
 			return buf[s.start:s.at:s.at], nil
@@ -81,10 +84,10 @@ func Read(ctx context.Context, in io.Reader) ([]byte, error) {
 
 // Drain reads and discards what is left of in, so that its writer never sees
 // EPIPE, until the end, until the context is done, or until nothing has come
-// for 50 ms. It needs 64 KiB however much there is.
+// for 50 ms (300 ms once something has). It needs 64 KiB however much there is.
 func Drain(ctx context.Context, in io.Reader) {
 	if src, err := open(in); err == nil {
-		src.drain(ctx)
+		src.drain(ctx, grace)
 	}
 }
 
@@ -185,13 +188,14 @@ func poll(ctx context.Context, fd int, patience time.Duration) error {
 }
 
 // drain says how much it discarded and whether it came to the end.
-func (in input) drain(ctx context.Context) (size int64, eof bool) {
+func (in input) drain(ctx context.Context, patience time.Duration) (size int64, eof bool) {
 	buf := make([]byte, 64<<10) // what a pipe holds
 	for {
-		n, err := in.read(ctx, buf, grace)
+		n, err := in.read(ctx, buf, patience)
 		size += int64(n)
 		if err != nil {
 			return size, err == io.EOF
 		}
+		patience = pause
 	}
 }
