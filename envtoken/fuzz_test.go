@@ -1,11 +1,8 @@
 package envtoken
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,67 +12,22 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"ccpost/golden/strict"
 	"ccpost/inbox"
 	"ccpost/redact"
 )
 
-// object is a second reading of a document, by encoding/json: its members in
-// their order, where it is one object that is nested at most depth deep.
-func object(data []byte, depth int) (keys []string, values []any, ok bool) {
-	if !utf8.Valid(data) || !json.Valid(data) {
-		return nil, nil, false
+// texts reads the members that are named, which must be strings or null and
+// stand there once, by a second reading.
+func texts(members []strict.Member, names ...string) (map[string]string, bool) {
+	found, ok := strict.Once(members, names...)
+	said := map[string]string{}
+	for name, value := range found {
+		text, isText := value.(string)
+		ok = ok && (isText || value == nil)
+		said[name] = text
 	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	open := 0
-	for {
-		t, err := d.Token()
-		if err == io.EOF {
-			break
-		}
-		if delim, ok := t.(json.Delim); ok && (delim == '{' || delim == '[') {
-			if open++; open > depth {
-				return nil, nil, false
-			}
-		} else if ok {
-			open--
-		}
-	}
-	d = json.NewDecoder(bytes.NewReader(data))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return nil, nil, false
-	}
-	for d.More() {
-		key, err := d.Token()
-		var value any
-		if err != nil || d.Decode(&value) != nil {
-			return nil, nil, false
-		}
-		keys, values = append(keys, key.(string)), append(values, value)
-	}
-	return keys, values, true
-}
-
-// texts are the members named, which must be strings or null and stand there
-// once.
-func texts(keys []string, values []any, names ...string) (map[string]string, bool) {
-	found := map[string]string{}
-	for i, k := range keys {
-		if !slices.Contains(names, k) {
-			continue
-		}
-		if _, twice := found[k]; twice {
-			return nil, false
-		}
-		switch v := values[i].(type) {
-		case string:
-			found[k] = v
-		case nil:
-			found[k] = ""
-		default:
-			return nil, false
-		}
-	}
-	return found, true
+	return said, ok
 }
 
 // FuzzRecord holds the reading of a record against encoding/json's.
@@ -95,17 +47,10 @@ func FuzzRecord(f *testing.F) {
 		err := s.parse(data)
 
 		names := []string{"sessionId", "name", "cwd", "version", "messagingSocketPath", "procStart", "pidDomain"}
-		keys, values, ok := object(data, maxDepth)
-		want, once := texts(keys, values, names...)
-		pids := 0
-		for i, k := range keys {
-			if k == "pid" {
-				v, isNumber := values[i].(float64)
-				pids++
-				ok = ok && isNumber && v == 7
-			}
-		}
-		ok = ok && once && pids == 1 && regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`).MatchString(want["sessionId"])
+		members, ok := strict.Object(data, maxDepth)
+		want, once := texts(members, names...)
+		pid, oncePID := strict.Once(members, "pid")
+		ok = ok && once && oncePID && pid["pid"] == 7.0 && regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`).MatchString(want["sessionId"])
 		if (err == nil) != ok {
 			t.Fatalf("parse says %v of %q, a second reading %t", err, data, ok)
 		}
@@ -145,8 +90,8 @@ func FuzzKey(f *testing.F) {
 		}
 		got, err := s.token()
 
-		keys, values, ok := object(data, maxDepth)
-		want, once := texts(keys, values, "peerToken", "procStart", "pidDomain")
+		members, ok := strict.Object(data, maxDepth)
+		want, once := texts(members, "peerToken", "procStart", "pidDomain")
 		ok = ok && once && len(data) <= maxFile &&
 			(want["procStart"] == "" || want["procStart"] == "71") && (want["pidDomain"] == "" || want["pidDomain"] == "linux:1:2") &&
 			regexp.MustCompile(`^[A-Za-z0-9._~+/=-]{16,512}$`).MatchString(want["peerToken"])
@@ -160,8 +105,8 @@ func FuzzKey(f *testing.F) {
 			return
 		}
 		says := strings.ReplaceAll(err.Error(), path, "")
-		for _, v := range values {
-			if v, ok := v.(string); ok && len(v) >= redact.MinLen && strings.Contains(says, v) {
+		for _, m := range members {
+			if v, ok := m.Value.(string); ok && len(v) >= redact.MinLen && strings.Contains(says, v) {
 				t.Errorf("%q shows the key", says)
 			}
 		}
