@@ -22,6 +22,7 @@ type ui struct {
 	out, err io.Writer
 	scrub    func(string) string
 	about    string // which of several targets it is about
+	command  string // the command and a space, once it is known
 	json     bool   // one object on standard output, nothing on standard error
 	quiet    bool   // nothing about success
 	verbose  bool
@@ -115,6 +116,12 @@ func (u ui) result(e ending) int {
 	}
 	if e.steps != nil {
 		r.checked = &checked{e.steps, u.enabled, failed == nil}
+	}
+	switch {
+	case failed != nil && failed.Near != "":
+		r.Hint = fmt.Sprintf("did you mean %q?", failed.Near)
+	case out.Name == inbox.Usage:
+		r.Hint = "see ccpost " + u.command + "--help"
 	}
 	var many *envtoken.Ambiguous
 	if errors.As(e.err, &many) {

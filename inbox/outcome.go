@@ -275,6 +275,7 @@ type Error struct {
 	Outcome Name
 	Reason  Reason // may be empty
 	Err     error  // the cause, with the facts; may be nil
+	Near    string // a live session's name that could have been meant; may be empty
 }
 
 // Fail makes the error of one outcome; cause may be nil.
