@@ -17,32 +17,33 @@ type helpCmd struct {
 	Topic string `arg:"" optional:"" help:"A command, or exit-codes for every outcome and what it means."`
 }
 
-// details is what the help of a command says under its first line, with an
-// example. kong reflows all but what is indented.
-var details = [...]struct{ command, text string }{
-	{"send", "For example:\n\n    make 2>&1 | tail -n 20 | ccpost send --as make --to api -"},
-	{"hook", "It prints nothing to standard output. For example:\n\n    ccpost hook --if-present --to api --text '{tool_name}: {error}'"},
-	{"run", "The exit code is the command's own, 128 and its number where a signal ended it, 126 or 127 where it can't be started. " +
-		"Standard output is the command's alone. --dry-run runs the command, and sends nothing. For example:\n\n    ccpost run --to api --on failure -- make test"},
-	{"list", "For example:\n\n    ccpost list --verbose"},
-	{"check", "Nothing is sent. For example:\n\n    ccpost check --to api --connect"},
-	{"policy", "The setting is the user's crossSessionInbound. For example:\n\n    ccpost policy show --dir ~/src/api"},
-	{"rename", "For example:\n\n    ccpost rename --to api 'api (red)'"},
-	{"listen", "For example:\n\n    ccpost listen --behave hold -- ccpost send hello"},
-	{"demo", "For example:\n\n    ccpost demo"},
-	{"version", "For example:\n\n    ccpost version"},
-	{"help", "For example:\n\n    ccpost help exit-codes"},
+// details is what the help of each command says under its first line, in the
+// grammar's order, with an example. kong reflows all but what is indented.
+var details = [...]string{
+	"For example:\n\n    make 2>&1 | tail -n 20 | ccpost send --as make --to api -",
+	"It prints nothing to standard output. For example:\n\n    ccpost hook --if-present --to api --text '{tool_name}: {error}'",
+	"The exit code is the command's own, 128 and its number where a signal ended it, 126 or 127 where it can't be started. " +
+		"Standard output is the command's alone. --dry-run runs the command, and sends nothing. For example:\n\n    ccpost run --to api --on failure -- make test",
+	"For example:\n\n    ccpost list --verbose",
+	"Nothing is sent. For example:\n\n    ccpost check --to api --connect",
+	"The setting is the user's crossSessionInbound. For example:\n\n    ccpost policy show --dir ~/src/api",
+	"For example:\n\n    ccpost rename --to api 'api (red)'",
+	"For example:\n\n    ccpost listen --behave hold -- ccpost send hello",
+	"For example:\n\n    ccpost demo",
+	"For example:\n\n    ccpost version",
+	"For example:\n\n    ccpost help exit-codes",
 }
 
 func (c *helpCmd) run(a *app) int {
+	args := []string{c.Topic, "--help"}
 	switch c.Topic {
-	case "":
-		return a.parse([]string{"--help"})
 	case exitCodes:
 		a.ui.exitCodes()
 		return 0
+	case "":
+		args = args[1:]
 	}
-	return a.parse([]string{c.Topic, "--help"})
+	return a.parse(args)
 }
 
 // Around the table of outcomes.

@@ -59,10 +59,8 @@ func TestHelpFits(t *testing.T) {
 			t.Errorf("%s has no example: %q", n.Name, n.Detail)
 		}
 	}
-	for _, d := range details {
-		if !slices.ContainsFunc(app.Children, func(n *kong.Node) bool { return n.Name == d.command }) {
-			t.Errorf("there is help on %s, which is no command", d.command)
-		}
+	if len(details) != len(app.Children) {
+		t.Errorf("there is help on %d commands, want %d", len(details), len(app.Children))
 	}
 }
 

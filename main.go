@@ -224,12 +224,8 @@ func (g *grammar) parser(options ...kong.Option) (*kong.Kong, error) {
 		return nil, err
 	}
 	k.Model.HelpFlag.Help = "Show this help."
-	for _, n := range k.Model.Children {
-		for i := range details {
-			if details[i].command == n.Name {
-				n.Detail = details[i].text
-			}
-		}
+	for i, n := range k.Model.Children {
+		n.Detail = details[i]
 	}
 	return k, nil
 }
