@@ -2,9 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,30 +9,6 @@ import (
 
 	"ccpost/golden"
 )
-
-// named starts a session for each name, in a process of its own, all of one
-// registry.
-func named(t *testing.T, names ...string) (configDir string) {
-	t.Helper()
-	dir := shortDir(t)
-	configDir = filepath.Join(dir, "c")
-	for _, name := range names {
-		cmd := exec.Command("standin", "-sockets", filepath.Join(dir, "s"), "-config", configDir, "-name", name,
-			"-token", envToken, "-key", keyToken, "-lines", os.DevNull)
-		stdin, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		launch(t, cmd)
-		t.Cleanup(func() {
-			stdin.Close() // which ends it
-			if err := cmd.Wait(); err != nil {
-				t.Errorf("the stand-in session: %v", err)
-			}
-		})
-	}
-	return configDir
-}
 
 // table reads what list prints on a terminal.
 func table(t *testing.T, columns uint16, env []string, args ...string) []string {
