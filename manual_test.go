@@ -425,7 +425,7 @@ func bashCompletion(app *kong.Application) string {
 	say("# bash completion for ccpost(1). %s\n", madeBy)
 	b.WriteString("_ccpost_names() {\n\tccpost list --json </dev/null 2>/dev/null | LC_ALL=C awk '" + namesProgram + "'\n}\n\n")
 	b.WriteString(bashWho)
-	say("_ccpost() {\n\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} flags= valued= words= start=0 i IFS=$' \\t\\n'\n\tCOMPREPLY=()")
+	say("_ccpost() {\n\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} flags= valued= words= start=0 IFS=$' \\t\\n'\n\tCOMPREPLY=()")
 	var commands []string
 	for _, n := range app.Children {
 		commands = append(commands, n.Name)

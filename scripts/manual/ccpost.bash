@@ -50,7 +50,7 @@ _ccpost_dirs() {
 }
 
 _ccpost() {
-	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} flags= valued= words= start=0 i IFS=$' \t\n'
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} flags= valued= words= start=0 IFS=$' \t\n'
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
 		COMPREPLY=($(compgen -W 'send hook run list check policy rename listen demo version help --help -h' -- "$cur"))
