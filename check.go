@@ -15,7 +15,7 @@ type checkCmd struct {
 	target
 	All     bool          `help:"Every session that matches, or every session where no --to is given; not the caller's own."`
 	Connect bool          `help:"Also connect, and see which process answers. Nothing is written."`
-	Timeout time.Duration `default:"10s" placeholder:"D" help:"The whole budget, at most 10m."`
+	Timeout time.Duration `default:"10s" placeholder:"D" help:"The whole budget, at most 10m. Default: 10s."`
 	Quiet   bool          `short:"q" help:"Say nothing about success, and give no hints."`
 	JSON    bool          `name:"json" help:"Print one JSON object instead."`
 }

@@ -5,25 +5,20 @@ import (
 	"unicode"
 )
 
+// gap is how many columns stand between two of a table's.
+const gap = 2
+
 // columns aligns a table for a terminal. The last column may have any length.
 func columns(table [][]string) []string {
-	var widths []int
-	for _, row := range table {
-		for i, cell := range row {
-			row[i] = strings.ReplaceAll(printable(cell), "\t", "\uFFFD")
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], textWidth(row[i]))
-		}
-	}
+	widths := columnWidths(table)
 	var lines []string
 	for _, row := range table {
 		var b strings.Builder
 		for i, cell := range row {
+			cell = inCell(cell)
 			b.WriteString(cell)
 			if i < len(row)-1 {
-				b.WriteString(strings.Repeat(" ", widths[i]-textWidth(cell)+2))
+				b.WriteString(strings.Repeat(" ", widths[i]-textWidth(cell)+gap))
 			}
 		}
 		lines = append(lines, strings.TrimRight(b.String(), " "))
@@ -31,14 +26,31 @@ func columns(table [][]string) []string {
 	return lines
 }
 
+// columnWidths gives the width of each column of a table.
+func columnWidths(table [][]string) []int {
+	var widths []int
+	for _, row := range table {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], textWidth(inCell(cell)))
+		}
+	}
+	return widths
+}
+
+// inCell gives text that stays in its cell.
+func inCell(text string) string { return strings.ReplaceAll(printable(text), "\t", "\uFFFD") }
+
 // cut shortens text to so many columns, with a sign that it did.
 func cut(s string, columns int) string {
 	if textWidth(s) <= columns {
 		return s
 	}
-	n := 0
+	var m meter
 	for i, r := range s {
-		if n += runeWidth(r); n > columns-1 {
+		if m.add(r) > columns-1 {
 			return s[:i] + "…"
 		}
 	}
@@ -46,11 +58,40 @@ func cut(s string, columns int) string {
 }
 
 func textWidth(s string) int {
-	n := 0
+	var m meter
 	for _, r := range s {
-		n += runeWidth(r)
+		m.add(r)
 	}
-	return n
+	return m.columns
+}
+
+const (
+	zeroWidthJoiner = 0x200d
+	pictureSelector = 0xfe0f // asks for the coloured picture of the character before
+)
+
+// meter counts columns as terminals do that draw a cluster of characters as one
+// (Unicode 16, UAX 29 and UTS 51).
+type meter struct {
+	columns int
+	last    rune // the last character that has columns of its own
+	joined  bool
+}
+
+// add gives the columns up to and with a character.
+func (m *meter) add(r rune) int {
+	w := runeWidth(r)
+	switch {
+	case r == pictureSelector && m.last >= 0x2000 && runeWidth(m.last) == 1:
+		w = 1 // the second of a picture
+	case m.joined && r >= 0x2000, 0x1f3fb <= r && r <= 0x1f3ff && runeWidth(m.last) == 2:
+		w = 0 // part of the picture before, such as its skin tone
+	}
+	if m.joined = r == zeroWidthJoiner; w > 0 {
+		m.last = r
+	}
+	m.columns += w
+	return m.columns
 }
 
 // wide are the ranges that terminals give two columns: East Asian wide and
@@ -78,7 +119,12 @@ var wide = [][2]rune{
 // runeWidth is how many columns a terminal gives a character: two for wide
 // ones, none for marks that stand on the one before.
 func runeWidth(r rune) int {
-	if unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf) {
+	const softHyphen = 0xad // terminals show it
+	switch {
+	case r == softHyphen:
+		return 1
+	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf),
+		0x1160 <= r && r <= 0x11ff, 0xd7b0 <= r && r <= 0xd7fb: // vowels and finals of a Hangul syllable
 		return 0
 	}
 	for _, w := range wide {

@@ -18,6 +18,10 @@ func TestTextWidth(t *testing.T) {
 		{"日本語", 6}, {"한국어", 6}, {"ｆｕｌｌ", 8}, {"ﾊﾝｶｸ", 4}, {"　", 2}, {"𠮷", 2}, {"「」、。", 8},
 		{"e\u0301", 1}, {"a\u0300\u0301\u0302", 1}, {"\u200b", 0}, {"a\u200db", 2}, {"\ufeff", 0}, {"\u202ex\u202c", 1}, {"न\u0941", 1}, {"x\u20dd", 1},
 		{"👍", 2}, {"🚀🚀", 4}, {"🧪", 2}, {"✅", 2}, {"❌", 2}, {"⭐", 2}, {"⚡", 2}, {"⌚", 2}, {"✓", 1}, {"→", 1}, {"❯", 1}, {"☃", 1}, {"❤", 1},
+		// A Hangul syllable in its parts, as macOS spells file names, and a soft hyphen.
+		{"\u1112\u1161\u11ab\u1100\u1173\u11af", 4}, {"a\u00adb", 3},
+		// One picture of several characters: joined, toned, asked to be coloured.
+		{"👩‍💻", 2}, {"👩‍❤️‍👨", 2}, {"👨‍👩‍👧‍👦 x", 4}, {"🏳️‍🌈", 2}, {"👍🏽", 2}, {"🏽", 2}, {"⚠️", 2}, {"❤️", 2}, {"✔️ok", 4}, {"⚠", 1}, {"a\ufe0f", 1}, {"✅\ufe0f", 2}, {"❤️‍🔥!", 3},
 		// WANTED: these are wide in EastAsianWidth.txt and are missing from the table
 		// (23f0 23f3 25fd-25fe 267f 2693 26aa-26ab 26ce 26ea 26fa 26fd 27b0 27bf) …
 		{"⏰", 2}, {"⏳", 2}, {"⚪⚫", 4}, {"♿", 2}, {"⚓", 2}, {"⛪", 2}, {"⛺", 2}, {"⛽", 2}, {"➰", 2}, {"⛎", 2}, {"◽", 2},
@@ -39,6 +43,7 @@ func TestCut(t *testing.T) {
 		{"", 5, ""}, {"abcde", 5, "abcde"}, {"abcdef", 5, "abcd…"}, {strings.Repeat("x", 500), 5, "xxxx…"},
 		{"日本", 4, "日本"}, {"日本語", 5, "日本…"}, {"日本語", 4, "日…"}, {"a日本", 4, "a日…"},
 		{"ae\u0301bcdef", 5, "ae\u0301bc…"}, {"abcd\u0301\u0302", 4, "abcd\u0301\u0302"}, {"👍👍👍", 5, "👍👍…"},
+		{"👩‍💻 api", 4, "👩‍💻 …"}, {"👩‍💻👩‍💻", 4, "👩‍💻👩‍💻"}, {"⚠️⚠️", 3, "⚠️…"}, {"한국어", 5, "한국…"},
 	} {
 		got := cut(c.text, c.columns)
 		if got != c.want || textWidth(got) > c.columns {

@@ -26,7 +26,7 @@ type posting struct {
 	As        string         `placeholder:"NAME" help:"The sender that the session shows. Default: the command's name for run, else the session's own name inside a session, else ccpost."`
 	Wait      *time.Duration `placeholder:"D" help:"How long to wait for a word on what became of the message; 0 is not at all, and then no word is known. Default: 250ms, for hook 100ms."`
 	Timeout   time.Duration  `placeholder:"D" help:"The whole budget, at most 10m; for run from the command's end on. Default: 10s, for hook 1s."`
-	Priority  string         `default:"next" enum:"next,later,now" placeholder:"P" help:"next, later, or now, which aborts what the session is doing."`
+	Priority  string         `default:"next" enum:"next,later,now" placeholder:"P" help:"When it is read: next, later, or now, which aborts what the session is doing."`
 	DryRun    bool           `help:"Check everything, connect to nothing, send nothing."`
 	IfPresent bool           `help:"Skip silently, with exit code 0, where no session is there."`
 	Verbose   bool           `short:"v" help:"Say more on standard error."`

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,6 +72,9 @@ func (c *listCmd) run(a *app) int {
 	case c.JSON:
 		a.ui.object(rows)
 	case len(rows) > 0:
+		if width := terminalWidth(a.ui.out); width > 0 && !c.Verbose {
+			table = narrowed(table, width)
+		}
 		for _, line := range columns(table) {
 			a.ui.say(line)
 		}
@@ -87,6 +91,38 @@ func (c *listCmd) run(a *app) int {
 		}
 	}
 	return a.ended(code)
+}
+
+// narrowed makes the table fit a terminal of so many columns: what is long is cut
+// first, then columns are left out, the least missed first. Off a terminal every
+// program finds all of them, and with --verbose every person does.
+func narrowed(table [][]string, width int) [][]string {
+	for _, step := range [...]struct {
+		column string
+		least  int // 0 leaves it out
+	}{
+		{"DIRECTORY", 24}, {"TMUX", 0}, {"VERSION", 0}, {"NAME", 20}, {"DIRECTORY", 12}, {"AGE", 0},
+		{"ID", 0}, {"STATUS", 0}, {"DIRECTORY", 0}, {"NAME", 8},
+	} {
+		over := -width
+		for _, w := range columnWidths(table) {
+			over += w + gap
+		}
+		i := slices.Index(table[0], step.column)
+		if over -= gap; over <= 0 {
+			break
+		} else if step.least == 0 {
+			for r := range table {
+				table[r] = append(table[r][:i], table[r][i+1:]...)
+			}
+			continue
+		}
+		most := max(step.least, columnWidths(table)[i]-over)
+		for _, row := range table {
+			row[i] = cut(row[i], most)
+		}
+	}
+	return table
 }
 
 // list judges a record as a post would, up to the connection.

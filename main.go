@@ -35,15 +35,16 @@ func main() {
 // grammar is the command line.
 type grammar struct {
 	Send    sendCmd    `cmd:"" help:"Post one message into a running session."`
-	Hook    hookCmd    `cmd:"" help:"Post from a Claude Code hook: the event's JSON is on standard input."`
+	Hook    hookCmd    `cmd:"" help:"Post from a Claude Code hook, whose event is on standard input."`
 	Run     runCmd     `cmd:"" help:"Run a command, post how it ended, and exit with its code."`
 	List    listCmd    `cmd:"" help:"List the live sessions of this user."`
-	Check   checkCmd   `cmd:"" help:"Can it be reached? Each check and its answer; nothing is sent."`
-	Policy  policyCmd  `cmd:"" help:"Show or edit the user's crossSessionInbound: what sessions do with the messages of other processes."`
+	Check   checkCmd   `cmd:"" help:"Say whether a session can be reached, check by check."`
+	Policy  policyCmd  `cmd:"" help:"Show or edit what sessions do with messages from other processes."`
 	Rename  renameCmd  `cmd:"" help:"Rename a running session."`
-	Listen  listenCmd  `cmd:"" help:"Be a stand-in inbox and print what arrives; with a command, run it in that inbox's environment."`
-	Demo    demoCmd    `cmd:"" help:"Post to a stand-in session, and show both lines on the wire and the outcome."`
+	Listen  listenCmd  `cmd:"" help:"Be a stand-in inbox and print what arrives, to try hooks with."`
+	Demo    demoCmd    `cmd:"" help:"Post to a stand-in session and show what went over the wire."`
 	Version versionCmd `cmd:"" help:"Print the version."`
+	Help    helpCmd    `cmd:"" help:"Show this help, a command's, or what the exit codes mean."`
 }
 
 // app is what a command works with: nothing below run touches the process's own.
@@ -162,13 +163,18 @@ func (a *app) parse(args []string) int {
 		// kong takes a write that fails for a usage error.
 		kong.Writers(unfailing{a.ui.out}, unfailing{a.ui.err}),
 		kong.Exit(func(int) { done = true }), // after --help
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: helpColumns}),
 	)
 	if err != nil {
 		return a.ui.fault(err)
 	}
 	if len(args) == 0 {
 		args = []string{"--help"}
+	}
+	for _, n := range k.Model.Children {
+		if n.Name == args[0] {
+			a.ui.command = n.Name + " "
+		}
 	}
 	ctx, err := k.Parse(args)
 	switch {
@@ -201,17 +207,27 @@ func (a *app) parse(args []string) int {
 		return g.Listen.run(a)
 	case "demo":
 		return a.ended(g.Demo.run(a))
+	case "help":
+		return g.Help.run(a)
 	}
 	return g.Version.run(a)
 }
 
 // parser is kong's for this grammar.
 func (g *grammar) parser(options ...kong.Option) (*kong.Kong, error) {
-	return kong.New(g, append(options,
+	k, err := kong.New(g, append(options,
 		kong.Name("ccpost"),
 		kong.Vars{"behaviours": behaviours()},
 		kong.KindMapper(reflect.String, kong.MapperFunc(asGiven)),
 	)...)
+	if err != nil {
+		return nil, err
+	}
+	k.Model.HelpFlag.Help = "Show this help."
+	for i, n := range k.Model.Children {
+		n.Detail = details[i]
+	}
+	return k, nil
 }
 
 // asGiven takes an argument with its very bytes. kong's own way is through JSON,

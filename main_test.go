@@ -204,6 +204,30 @@ func launch(t testing.TB, cmd *exec.Cmd) (a announced) {
 	return a
 }
 
+// named starts a session for each name, in a process of its own, all of one
+// registry.
+func named(t testing.TB, names ...string) (configDir string) {
+	t.Helper()
+	dir := shortDir(t)
+	configDir = filepath.Join(dir, "c")
+	for _, name := range names {
+		cmd := exec.Command("standin", "-sockets", filepath.Join(dir, "s"), "-config", configDir, "-name", name,
+			"-token", envToken, "-key", keyToken, "-lines", os.DevNull)
+		stdin, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		launch(t, cmd)
+		t.Cleanup(func() {
+			stdin.Close() // which ends it
+			if err := cmd.Wait(); err != nil {
+				t.Errorf("the stand-in session: %v", err)
+			}
+		})
+	}
+	return configDir
+}
+
 // recorder takes every connection at a socket that passes for a session's, and
 // keeps every byte.
 type recorder struct {

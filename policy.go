@@ -12,7 +12,7 @@ import (
 )
 
 type policyCmd struct {
-	Action     string   `arg:"" optional:"" default:"show" enum:"show,accept,hold,refuse,unset" help:"show what counts and why, or give the user's settings file the value: accept, hold, refuse; unset takes it out."`
+	Action     string   `arg:"" optional:"" default:"show" enum:"show,accept,hold,refuse,unset" help:"Show what counts and why; or give the user's settings file the value accept, hold or refuse; unset takes it out."`
 	Dir        []string `sep:"none" placeholder:"DIR" help:"The directory that a session is started in, for its project's settings. Default: the current one."`
 	ConfigDir  []string `sep:"none" placeholder:"DIR" help:"Where the user's settings.json is. Default: $CLAUDE_CONFIG_DIR, else ~/.claude."`
 	IfRevision []string `sep:"none" placeholder:"R" help:"Edit the file only where it is still at this revision, as show --json gives it."`

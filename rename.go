@@ -17,7 +17,7 @@ const confirmTime = 500 * time.Millisecond
 type renameCmd struct {
 	target
 	All       bool          `help:"Every session that matches; not the caller's own."`
-	Timeout   time.Duration `default:"10s" placeholder:"D" help:"The whole budget, at most 10m."`
+	Timeout   time.Duration `default:"10s" placeholder:"D" help:"The whole budget, at most 10m. Default: 10s."`
 	IfPresent bool          `help:"Skip silently, with exit code 0, where no session is there."`
 	Verbose   bool          `short:"v" help:"Say more on standard error."`
 	Quiet     bool          `short:"q" help:"Say nothing about success, and give no hints."`

@@ -47,11 +47,6 @@ type runCmd struct {
 	Command     []string `arg:"" passthrough:"partial" help:"The command and its arguments."`
 }
 
-// Help is what kong shows under the usage.
-func (*runCmd) Help() string {
-	return "The exit code is the command's own, 128 and its number where a signal ended it, 126 or 127 where it can't be started. Standard output is the command's alone. --dry-run runs the command, and sends nothing."
-}
-
 func (c *runCmd) Validate() error {
 	switch {
 	case c.Tail < 0 || c.Tail > maxTail:

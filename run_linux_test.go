@@ -40,7 +40,16 @@ func terminal(t *testing.T) (person, program *os.File) {
 // onTerminal runs ccpost as a terminal's foreground process.
 func onTerminal(t *testing.T, env []string, args ...string) (person *os.File, wait func() (code int, shown string)) {
 	t.Helper()
+	return onTerminalOf(t, 80, env, args...)
+}
+
+// onTerminalOf is onTerminal with so many columns; 0 is one that doesn't say.
+func onTerminalOf(t *testing.T, columns uint16, env []string, args ...string) (person *os.File, wait func() (code int, shown string)) {
+	t.Helper()
 	person, program := terminal(t)
+	if err := unix.IoctlSetWinsize(int(person.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}); err != nil {
+		t.Fatal(err)
+	}
 	cmd := exec.Command("ccpost", args...)
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = env, program, program, program
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}

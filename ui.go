@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"runtime/debug"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
 
 	"ccpost/envtoken"
 	"ccpost/inbox"
@@ -22,6 +25,7 @@ type ui struct {
 	out, err io.Writer
 	scrub    func(string) string
 	about    string // which of several targets it is about
+	command  string // the command and a space, once it is known
 	json     bool   // one object on standard output, nothing on standard error
 	quiet    bool   // nothing about success
 	verbose  bool
@@ -70,15 +74,19 @@ type match struct {
 // noOutcome is of what came to nothing before it began.
 var noOutcome = inbox.Outcome{Auth: inbox.AuthNone, Evidence: inbox.EvidenceNone}
 
-// printable gives text without control characters, and without those that turn
-// the direction of what follows.
+// printable gives text without control characters, and without those that end a
+// line or turn the direction of what follows.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\t' || unicode.Is(unicode.Bidi_Control, r) {
+		if unprintable(r) {
 			return utf8.RuneError
 		}
 		return r
 	}, text)
+}
+
+func unprintable(r rune) bool {
+	return unicode.IsControl(r) && r != '\t' || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
 }
 
 // fail reports an error that came before anything was posted.
@@ -115,6 +123,12 @@ func (u ui) result(e ending) int {
 	}
 	if e.steps != nil {
 		r.checked = &checked{e.steps, u.enabled, failed == nil}
+	}
+	switch {
+	case failed != nil && failed.Near != "":
+		r.Hint = fmt.Sprintf("did you mean %q?", failed.Near)
+	case out.Name == inbox.Usage:
+		r.Hint = "see ccpost " + u.command + "--help"
 	}
 	var many *envtoken.Ambiguous
 	if errors.As(e.err, &many) {
@@ -196,9 +210,19 @@ func (u ui) encode(v any, indent string) {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", indent)
-	if err := enc.Encode(v); err == nil {
-		_, _ = io.WriteString(u.out, u.scrub(b.String())) // JSON is printable
+	if err := enc.Encode(v); err != nil {
+		return
 	}
+	// JSON leaves some as they are that a terminal would obey.
+	var text strings.Builder
+	for _, r := range b.String() {
+		if r > '~' && unprintable(r) {
+			fmt.Fprintf(&text, "\\u%04x", r)
+		} else {
+			text.WriteRune(r)
+		}
+	}
+	_, _ = io.WriteString(u.out, u.scrub(text.String()))
 }
 
 // line writes one line, which what is in it can't break: a path, a session's
@@ -206,6 +230,22 @@ func (u ui) encode(v any, indent string) {
 // nothing: the exit code says what became of the message.
 func (u ui) line(w io.Writer, text string) {
 	_, _ = io.WriteString(w, u.scrub(printable(text))+"\n")
+}
+
+// terminalWidth is how many columns a terminal has; 0 where w is none.
+func terminalWidth(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok {
+		return 0
+	}
+	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
+	switch {
+	case err != nil:
+		return 0
+	case size.Col == 0: // it doesn't say
+		return helpColumns
+	}
+	return int(size.Col)
 }
 
 // logger gives the library's own lines to who asked for them.

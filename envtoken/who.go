@@ -214,7 +214,11 @@ func (f *Finder) match(ctx context.Context, who string, all bool, readings ...re
 	case len(live) == 0 && dead != nil && !all:
 		return []Match{{Target: dead.known(), Session: dead.Session, Err: dead.Err}}, nil
 	case len(live) == 0:
-		return nil, f.Nowhere(inbox.NoSessionRecord, noneIs(who, own, records), errs)
+		err := f.Nowhere(inbox.NoSessionRecord, noneIs(who, own, records), errs)
+		if !own && err.Outcome == inbox.NoSessionRecord {
+			err.Near = near(who, records)
+		}
+		return nil, err
 	}
 	var found []Match
 	for _, s := range live {

@@ -81,12 +81,12 @@ var Table = []Row{
 	{BadRequest, ErrMessage, 65, "yes, mended", "the message can't be sent as it is; nothing was sent", "mend the message and send it again"},
 	{NoInput, ErrMessage, 66, "yes", "there was nothing to read on standard input; nothing was sent", "pipe the message in, or give it as an argument"},
 
-	{NoSessionRecord, ErrSocketGone, 69, "yes", "no record names this session; nothing was sent", "run it inside a session, or name the inbox with --to"},
+	{NoSessionRecord, ErrSocketGone, 69, "yes", "no record names this session; nothing was sent", "run it inside a session, or name one that ccpost list shows with --to"},
 	{NotLive, ErrSocketGone, 69, "yes", "a record names this session, but its process is gone, a zombie, another process, or in another container; nothing was sent", "start or resume the session and send again"},
-	{NoSocketPath, ErrSocketGone, 69, "yes", "the registry names no inbox socket to dial for what was asked; nothing was sent", "the session may still be starting, run with --bare, be of an older version, or have messaging off"},
+	{NoSocketPath, ErrSocketGone, 69, "yes", "the registry names no inbox socket for what was asked; nothing was sent", "start a session, or send again if it is just starting; with --bare, an older version or messaging off it has no inbox"},
 	{SocketMissing, ErrSocketGone, 69, "yes", "the inbox socket is not on disk; nothing was sent", "restart the session: it doesn't make a lost socket again"},
 	{SocketRefused, ErrSocketGone, 69, "yes", "nobody answered at the socket, or the peer went away before the message; nothing was written of the message", "see whether the session still runs, and send again"},
-	{SessionChanged, ErrSocketGone, 69, "yes", "the session at this address is no longer the one that was meant; nothing was sent", "look which session is there now, and name that one"},
+	{SessionChanged, ErrSocketGone, 69, "yes", "the session at this address is no longer the one that was meant; nothing was sent", "see with ccpost list which session is there now, and name that one"},
 	{ChannelOff, ErrSocketGone, 69, "–", "posting is switched off by the variable CCPOST; nothing was sent", "unset CCPOST to switch it on"},
 
 	{Internal, nil, 70, "yes", "a fault in ccpost, or something the system ran out of, before the message began; nothing of it was sent", "run it again with CCPOST_DEBUG=1 and report what it prints"},
@@ -99,17 +99,17 @@ var Table = []Row{
 
 	{Held, ErrDeclined, 76, "never", "the session holds the message: it waits for its user to approve it", "approve it in the session, post from a hook before it returns, or set crossSessionInbound to accept; a session that bypasses permissions takes detached processes, cron and CI for strangers"},
 	{Denied, ErrDeclined, 76, "ask", "the session's user declined the message", "ask its user before you send it again"},
-	{Refused, ErrDeclined, 76, "no", "the session refused the message: a setting there refuses messages from other processes", "the setting is crossSessionInbound, in the settings of its user, its project or its administrator"},
+	{Refused, ErrDeclined, 76, "no", "the session refused the message: a setting there refuses messages from other processes", "run ccpost policy in the session's directory: it says which file sets crossSessionInbound"},
 	{Expired, ErrDeclined, 76, "ask", "the message was held and is lost: the session shut down, or the time for approval ran out", "ask its user before you send it again"},
 	{Dropped, ErrDeclined, 76, "later", "the session dropped the message by one of its limits", "wait before the next one, and join several messages into one"},
 	{AuthRejected, ErrDeclined, 76, "no", "the session refused the token, before anything of the message was sent", "restart the session: its key on disk is not the one that it takes"},
 
 	{ForeignSocket, ErrPrecheck, 77, "no", "the socket, its directory or the process behind it is not provably the session's own; nothing was sent", "look who owns the path before you trust it"},
-	{NotASocket, ErrPrecheck, 77, "no", "what stands at the path is no inbox socket; nothing was sent", "take the path from the session's record or environment"},
+	{NotASocket, ErrPrecheck, 77, "no", "what stands at the path is no inbox socket; nothing was sent", "take the path from the session's environment, or name the session with --to"},
 	{PermissionDenied, ErrPrecheck, 77, "no", "this process may not look at the socket or connect to it; nothing was sent", "check the modes of the directories on the way to the socket"},
 	{NoAuthKey, ErrPrecheck, 77, "no", "the session publishes no usable key, and nothing is sent blind", "restart the session: it writes its key when it starts"},
 
-	{BadEnvironment, ErrConfig, 78, "no", "the inbox's address or token is not well formed; nothing was sent", "take both as the session gives them to its hooks and commands"},
+	{BadEnvironment, ErrConfig, 78, "no", "the inbox's address or token is not well formed; nothing was sent", "pass the session's own variables on as they are, or name the session with --to"},
 	{AmbiguousTarget, ErrConfig, 78, "no", "more than one session matches; nothing was sent", "name one of them by its id or pid"},
 	{NotChanged, ErrConfig, 78, "–", "the settings file was left as it was", "make the edit by hand, or look again with ccpost policy show"},
 	{Unsupported, ErrConfig, 78, "no", "this system, or this kind of address, is not supported; nothing was sent", "use Linux, macOS, FreeBSD or WSL, and a Unix socket"},
@@ -239,7 +239,7 @@ func prechecked(r precheck.Reason) Name {
 var reasonHints = map[Reason]string{
 	ReasonSandbox:     "inside the sandbox, allow it with sandbox.network.allowAllUnixSockets (Linux) or allowUnixSockets (macOS, both spellings of the path: /tmp and /private/tmp)",
 	ReasonForeignUID:  "inside a user namespace the files of other users show uid 65534; post from outside it",
-	ReasonPathTooLong: "a Unix socket's path is at most 107 bytes on Linux, 103 on macOS and FreeBSD",
+	ReasonPathTooLong: "use a shorter path: a Unix socket's has at most 107 bytes on Linux, 103 on macOS and FreeBSD",
 	ReasonNoRecord:    "ccpost list --verbose says which records there are and which don't count; --config-dir names another place",
 	ReasonTempDir:     "set TMPDIR to a short path of a directory that is yours",
 	ReasonResource:    "close files or end processes, and send again",
@@ -275,6 +275,7 @@ type Error struct {
 	Outcome Name
 	Reason  Reason // may be empty
 	Err     error  // the cause, with the facts; may be nil
+	Near    string // a live session's name that could have been meant; may be empty
 }
 
 // Fail makes the error of one outcome; cause may be nil.

@@ -187,4 +187,12 @@ func TestHint(t *testing.T) {
 	if h := inbox.Hint(inbox.ForeignSocket, inbox.ReasonForeignUID); !strings.Contains(h, "65534") {
 		t.Errorf("foreign_uid: %s", h)
 	}
+	// The advice of a reason is another one than the outcome's, and as well-formed.
+	for _, r := range []inbox.Reason{"sandbox", "foreign_uid", "path_too_long", "no_record", "temp_dir", "resource",
+		"duplicate", "rate-limited", "queue-full", "hop-loop", "hop-runaway", "backlog"} {
+		h := inbox.Hint(inbox.Usage, r)
+		if h == "" || h == inbox.Usage.Row().Hint || strings.ContainsAny(h, "\n\r") || strings.HasSuffix(h, ".") || unicode.IsUpper([]rune(h)[0]) {
+			t.Errorf("%s: %q", r, h)
+		}
+	}
 }
