@@ -21,6 +21,7 @@ var covers = map[string]string{
 	"TestList":                      "post",
 	"TestListNamesThePane":          "interactive",
 	"TestNoInboxWithoutNetwork":     "",
+	"TestPlugin":                    "hooks, interactive",
 	"TestPolicyDecides":             "refuse",
 	"TestPostToolUseHookPostsIntoItsOwnSession": "own child, hooks",
 	"TestQueued":                               "post, evidence",
