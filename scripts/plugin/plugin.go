@@ -62,17 +62,13 @@ func Write(dir, ccpost, version string) error {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err
 		}
-		if err := os.WriteFile(path, data, Mode(name)); err != nil {
+		mode := fs.FileMode(0o644)
+		if name == Binary {
+			mode = 0o755
+		}
+		if err := os.WriteFile(path, data, mode); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// Mode is the mode of one of the folder's files.
-func Mode(name string) fs.FileMode {
-	if name == Binary {
-		return 0o755
-	}
-	return 0o644
 }
