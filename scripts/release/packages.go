@@ -1,13 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -34,13 +35,19 @@ type description struct {
 }
 
 type content struct {
-	Src  string `json:"src"`
+	Src  string `json:"src,omitempty"`
 	Dst  string `json:"dst"`
 	Type string `json:"type,omitempty"`
 	Info struct {
-		Mode  int       `json:"mode,omitempty"`
+		Mode  int       `json:"mode"`
 		MTime time.Time `json:"mtime"`
 	} `json:"file_info"`
+}
+
+func (d *description) add(kind, from, to string, mode int) {
+	c := content{Src: from, Dst: to, Type: kind}
+	c.Info.Mode, c.Info.MTime = mode, d.MTime
+	d.Contents = append(d.Contents, c)
 }
 
 // packageFor makes a package of these files: format is deb or rpm.
@@ -48,32 +55,34 @@ func (r *release) packageFor(format, arch string, list []file, to string) error 
 	d := description{
 		Name: "ccpost", Arch: arch, Version: r.version, Section: "utils", Priority: "optional",
 		Maintainer:  "the ccpost authors",
-		Description: "posts one message into a running Claude Code session,\nand says truthfully what became of it.",
+		Description: "post one message into a running Claude Code session\nIt says truthfully what became of the message.",
 		License:     "MIT", MTime: r.time, DisableGlobbing: true,
 	}
 	d.RPM.BuildHost = "localhost" // else the name of the one that it is made on
 	installed := map[string]string{}
 	for _, f := range list {
 		installed[f.name] = f.install
-		c := content{Src: f.from, Dst: f.install}
-		c.Info.Mode, c.Info.MTime = 0o644, r.time
+		for dir := path.Dir(f.install); strings.Contains(dir+"/", "/ccpost/"); dir = path.Dir(dir) {
+			if !slices.ContainsFunc(d.Contents, func(c content) bool { return c.Dst == dir }) {
+				d.add("dir", "", dir, 0o755) // else rpm would leave it behind
+			}
+		}
+		kind, from, to, mode := "", f.from, f.install, 0o644
 		if f.program {
-			c.Info.Mode = 0o755
+			mode = 0o755
 		}
 		switch {
 		case f.link != "":
-			c.Type, c.Src, c.Info.Mode = "symlink", installed[f.link], 0
-		case strings.HasSuffix(f.install, ".gz"):
-			c.Src = filepath.Join(r.work, filepath.Base(f.install))
-			if err := zip(f.from, c.Src); err != nil {
+			kind, from, mode = "symlink", installed[f.link], 0o777
+		case strings.HasSuffix(to, ".gz"):
+			from = filepath.Join(r.work, path.Base(to))
+			if err := zip(f.from, from); err != nil {
 				return err
 			}
+		case format == "rpm": // the other folder is Debian's own
+			to = strings.Replace(to, "/zsh/vendor-completions/", "/zsh/site-functions/", 1)
 		}
-		if format == "rpm" {
-			// The folder that is Debian's own for this.
-			c.Dst = strings.Replace(c.Dst, "/zsh/vendor-completions/", "/zsh/site-functions/", 1)
-		}
-		d.Contents = append(d.Contents, c)
+		d.add(kind, from, to, mode)
 	}
 	config, err := json.Marshal(d)
 	if err != nil {
@@ -92,13 +101,14 @@ func (r *release) packageFor(format, arch string, list []file, to string) error 
 	return nil
 }
 
+// zip is a compressed copy.
 func zip(from, to string) error {
 	data, err := os.ReadFile(from)
 	if err != nil {
 		return err
 	}
 	return compressed(to, func(w io.Writer) error {
-		_, err := io.Copy(w, bytes.NewReader(data))
+		_, err := w.Write(data)
 		return err
 	})
 }
