@@ -125,13 +125,22 @@ func (r *release) inspect(path string) error {
 		return fmt.Errorf("its version is %s, not %s", version, r.version)
 	}
 	r.version = version
-	r.time, err = time.Parse(time.RFC3339, settings["vcs.time"])
-	if epoch := os.Getenv("SOURCE_DATE_EPOCH"); epoch != "" && err == nil {
-		var seconds int64
-		seconds, err = strconv.ParseInt(epoch, 10, 64)
-		r.time = time.Unix(seconds, 0).UTC()
-	}
+	r.time, err = stamp(settings["vcs.time"])
 	return err
+}
+
+// stamp is the time that everything bears: the commit's, unless it is asked for
+// another one.
+func stamp(commit string) (time.Time, error) {
+	epoch := os.Getenv("SOURCE_DATE_EPOCH")
+	if epoch == "" {
+		return time.Parse(time.RFC3339, commit)
+	}
+	seconds, err := strconv.ParseInt(epoch, 10, 64)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("SOURCE_DATE_EPOCH: %w", err)
+	}
+	return time.Unix(seconds, 0).UTC(), nil
 }
 
 // pack makes what is given away for a system.
