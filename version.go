@@ -5,6 +5,9 @@ import (
 	"runtime/debug"
 )
 
+// versionCmd prints what Go wrote into the binary: the tag that it was built at,
+// else a pseudo-version, which names the commit, both with +dirty where there
+// were changes; (devel) outside of a checkout or with -buildvcs=false.
 type versionCmd struct{}
 
 func (versionCmd) run(a *app) int {
