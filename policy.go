@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 
 	"ccpost/envtoken"
 	"ccpost/inbox"
@@ -26,6 +28,10 @@ type policyCmd struct {
 // opened says what accept opens. It is printed with every accept.
 const opened = "accept opens every session that reads this file to every process that runs as you: its messages go in without asking, into sessions that bypass permissions too"
 
+// noDirectory is what the system answers where no directory is, for its caller
+// to mend. Whatever else it answers says nothing of the directory.
+var noDirectory = []syscall.Errno{syscall.ENOENT, syscall.ENOTDIR, syscall.EACCES, syscall.EPERM, syscall.ELOOP, syscall.ENAMETOOLONG}
+
 // Validate refuses what is given twice, or empty as a variable that wasn't set.
 func (c *policyCmd) Validate() error {
 	for flag, values := range map[string][]string{"dir": c.Dir, "config-dir": c.ConfigDir, "if-revision": c.IfRevision} {
@@ -39,7 +45,11 @@ func (c *policyCmd) Validate() error {
 func (c *policyCmd) run(a *app) int {
 	a.ui.json = c.JSON
 	s, err := c.settings(a)
-	if err != nil {
+	var errno syscall.Errno
+	switch {
+	case errors.As(err, &errno) && !slices.Contains(noDirectory, errno):
+		return a.ui.fail(inbox.Fail(inbox.Internal, inbox.ReasonResource, err))
+	case err != nil:
 		return a.ui.fail(inbox.Fail(inbox.Usage, "", err))
 	}
 	if c.Action == "show" {
@@ -74,7 +84,12 @@ func (c *policyCmd) settings(a *app) (envtoken.Settings, error) {
 	if err != nil {
 		return s, err
 	}
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+	info, err := os.Stat(dir)
+	var errno syscall.Errno
+	if errors.As(err, &errno) && !slices.Contains(noDirectory, errno) {
+		return s, err
+	}
+	if err != nil || !info.IsDir() {
 		return s, fmt.Errorf("--dir: %q is not a directory", dir)
 	}
 	f := &envtoken.Finder{Getenv: a.getenv, ConfigDirs: c.ConfigDir}

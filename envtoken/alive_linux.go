@@ -7,6 +7,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // running reports whether the record's process runs: it exists, is no zombie
@@ -20,6 +22,8 @@ func (s *Session) running(domain string) error {
 	switch {
 	case errors.Is(err, os.ErrNotExist) && (mounted() || gone(s.PID)):
 		return fmt.Errorf("pid %d is gone", s.PID)
+	case errors.Is(err, unix.ESRCH):
+		return fmt.Errorf("pid %d is gone", s.PID) // while it was looked at
 	case errors.Is(err, os.ErrNotExist):
 		return nil // when it started can't be known without /proc
 	case err != nil:

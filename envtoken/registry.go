@@ -127,7 +127,9 @@ func (s *Session) alive(domain string) error {
 	switch {
 	case err == nil:
 		return nil
-	case exhausted(err):
+	// Another user's process may not be looked at everywhere. Whatever else the
+	// system answers says nothing of the process.
+	case errors.As(err, new(unix.Errno)) && !errors.Is(err, fs.ErrPermission):
 		return inbox.Fail(inbox.Internal, inbox.ReasonResource, err)
 	}
 	return inbox.Fail(inbox.NotLive, "", err)
@@ -177,7 +179,11 @@ func (s *Session) target(o precheck.Options) (inbox.Target, error) {
 		return t, inbox.FailPrecheck(err)
 	}
 	_ = held.Close()
-	if t.Token, err = s.token(); err != nil {
+	t.Token, err = s.token()
+	switch {
+	case exhausted(err):
+		return t, inbox.Fail(inbox.Internal, inbox.ReasonResource, err)
+	case err != nil:
 		return t, inbox.Fail(inbox.NoAuthKey, "", err)
 	}
 	return t, nil

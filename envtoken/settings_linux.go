@@ -9,9 +9,12 @@ import (
 
 // hasACL reports whether the file has an access control list. Its mode's group
 // bits are the list's mask then: on a copy they would let the whole group in.
-func hasACL(f *os.File) bool {
+func hasACL(f *os.File) (bool, error) {
 	n, err := unix.Fgetxattr(int(f.Fd()), "system.posix_acl_access", nil)
-	return err == nil && n > 0
+	if err == unix.ENODATA || errors.Is(err, errors.ErrUnsupported) {
+		err = nil
+	}
+	return n > 0, err
 }
 
 // exchange has two files change places; errors.ErrUnsupported where the system

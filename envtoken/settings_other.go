@@ -8,7 +8,7 @@ import (
 )
 
 // hasACL reports false: no system call that these systems share tells it.
-func hasACL(*os.File) bool { return false }
+func hasACL(*os.File) (bool, error) { return false, nil }
 
 func exchange(_, _ string) error { return errors.ErrUnsupported }
 

@@ -113,14 +113,15 @@ func (s Settings) lock() (unlock func(), err error) {
 		return func() {}, nil
 	}
 	unlock = func() { _ = dir.Close() }
-	for end := time.Now().Add(lockTime); unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB) == unix.EWOULDBLOCK; {
-		if time.Now().After(end) {
+	for end := time.Now().Add(lockTime); ; time.Sleep(5 * time.Millisecond) {
+		switch err := unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
+		case err != unix.EWOULDBLOCK && err != unix.EINTR:
+			return unlock, nil
+		case time.Now().After(end):
 			unlock()
-			return nil, unix.EWOULDBLOCK
+			return nil, err
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
-	return unlock, nil
 }
 
 // oursToFill reports whether a new file in dir would not be for another user.
@@ -155,7 +156,10 @@ func openOwn(path string) (*ownFile, error) {
 		return &ownFile{}, err
 	}
 	defer f.Close()
-	o := &ownFile{acl: hasACL(f)}
+	o := &ownFile{}
+	if o.acl, err = hasACL(f); err != nil {
+		return o, err
+	}
 	if o.info, err = f.Stat(); err != nil {
 		return o, err
 	}

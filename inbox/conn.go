@@ -57,7 +57,7 @@ func (c conn) wait(events int16, until time.Time) error {
 		fds := []unix.PollFd{{Fd: int32(c.fd), Events: events}}
 		n, err := unix.Poll(fds, pollTime(min(left, slice)))
 		switch {
-		case err == unix.EINTR:
+		case err == unix.EINTR || err == unix.EAGAIN:
 		case err != nil:
 			return err
 		case n > 0:
@@ -126,8 +126,8 @@ func (c conn) write(b []byte, until time.Time) (int, error) {
 // ended takes what has come and reports whether the peer has closed, and how:
 // nil is a clean end of file. A session writes nothing on this connection;
 // whatever comes is dropped. unread is an end of file from a peer that has not
-// read everything: it has shut down its side only, and may still read the rest,
-// or close without.
+// read everything, as far as is known: it has shut down its side only, and may
+// still read the rest, or close without.
 func (c conn) ended() (closed, unread bool, err error) {
 	var buf [512]byte
 	// A peer that never stops writing must not keep us here.
@@ -140,15 +140,16 @@ func (c conn) ended() (closed, unread bool, err error) {
 		case err != nil:
 			return true, false, err
 		case n == 0:
-			if unreadBytes(c.fd) > 0 {
+			if !allRead(c.fd) {
 				return false, true, nil
 			}
 			// Again: a close with bytes unread throws them away after it has
 			// left the reset to be read.
-			if _, err := unix.Read(c.fd, buf[:]); err == unix.ECONNRESET {
-				return true, false, err
+			_, err := unix.Read(c.fd, buf[:])
+			for err == unix.EINTR {
+				_, err = unix.Read(c.fd, buf[:])
 			}
-			return true, false, nil
+			return true, false, err
 		}
 	}
 	return false, false, nil

@@ -203,6 +203,7 @@ const (
 	ReasonClosedEarly    Reason = "closed_early"
 	ReasonNoReplySocket  Reason = "no_reply_socket" // no receipt could be asked for
 	ReasonReplyTaken     Reason = "reply_taken"     // another post of the same sender waits for its own
+	ReasonReceiptLost    Reason = "receipt_lost"    // one may have come, and couldn't be taken
 	ReasonTempDir        Reason = "temp_dir"        // no place for a stand-in session
 	ReasonPanic          Reason = "panic"
 )
@@ -255,6 +256,7 @@ var reasonHints = map[Reason]string{
 var reasonNotes = map[Reason]string{
 	ReasonNoReplySocket: "no reply socket could be bound beside the session's, so no receipt could come",
 	ReasonReplyTaken:    "another post of this sender waits at the reply socket, so no receipt could come",
+	ReasonReceiptLost:   "a receipt may have come, and the system didn't let it be taken",
 }
 
 // Note says what a success with a reason lacks, in a few words; empty where it

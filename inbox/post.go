@@ -204,7 +204,8 @@ func (p *post) session() (string, *Error) {
 	id, err := p.t.Current()
 	var pe *precheck.Error
 	switch {
-	case errors.As(err, &pe) && pe.Reason == precheck.Resource:
+	// Its record can't be read: that says nothing of the session.
+	case errors.As(err, &pe) && (pe.Reason == precheck.Resource || pe.Reason == precheck.Stat):
 		return "", FailPrecheck(err)
 	case err != nil:
 		return "", Fail(SessionChanged, "", err)
@@ -256,7 +257,7 @@ func (p *post) connected(f func(conn) *Error) *Error {
 // connect dials the socket that was checked, and checks who answers.
 func (p *post) connect(c conn) (cred precheck.Cred, failed *Error) {
 	if err := c.connect(p.held.Addr(), time.Now().Add(or(p.o.DialTimeout, DefaultDialTimeout))); err != nil {
-		return cred, p.dialFailed(err)
+		return cred, p.unsent(err)
 	}
 	if err := p.held.Recheck(); err != nil {
 		return cred, FailPrecheck(err)
@@ -285,7 +286,8 @@ func (p *post) socketFailed(err error) *Error {
 	return Fail(Internal, ReasonResource, err)
 }
 
-func (p *post) dialFailed(err error) *Error {
+// unsent is what kept the message from being begun, on the connection or before it.
+func (p *post) unsent(err error) *Error {
 	switch {
 	case errors.Is(err, unix.EAGAIN):
 		return Fail(Timeout, ReasonBacklog, errors.New("its backlog stayed full"))
@@ -295,7 +297,7 @@ func (p *post) dialFailed(err error) *Error {
 		return Fail(SocketMissing, "", err)
 	case errors.Is(err, unix.EPROTOTYPE):
 		return Fail(NotASocket, ReasonNotStream, errors.New("it is not a stream socket"))
-	case errors.Is(err, unix.ECONNREFUSED), errors.Is(err, unix.ECONNRESET):
+	case errors.Is(err, unix.ECONNREFUSED), errors.Is(err, unix.ECONNRESET), errors.Is(err, unix.EPIPE), errors.Is(err, unix.ENOTCONN):
 		return Fail(SocketRefused, "", err)
 	}
 	return p.socketFailed(err)
@@ -331,10 +333,8 @@ func (p *post) write(c conn) *Error {
 		return nil
 	case p.out.Sent:
 		return Fail(SocketError, "", p.cause(err))
-	case errors.Is(err, errDeadline):
-		return Fail(Timeout, "", p.cause(err))
 	}
-	return Fail(SocketRefused, "", err)
+	return p.unsent(err)
 }
 
 // offerAuth writes the auth line alone and gives an older session the time to
@@ -345,10 +345,7 @@ func (p *post) offerAuth(c conn, auth []byte, until time.Time) *Error {
 		p.out.Auth = AuthOffered
 	}
 	if err != nil {
-		if errors.Is(err, errDeadline) {
-			return Fail(Timeout, "", p.cause(err))
-		}
-		return Fail(SocketRefused, "", err)
+		return p.unsent(err)
 	}
 	pause := time.Second
 	if d, ok := p.ctx.Deadline(); ok {
@@ -396,6 +393,9 @@ func (p *post) finish(c conn) *Error {
 		return closedEarly(w.err)
 	}
 	p.out.Evidence, p.out.Reason = EvidenceRead, w.without
+	if w.reply != nil && w.reply.lost {
+		p.out.Reason = ReasonReceiptLost
+	}
 	if p.out.MsgID == "" {
 		return nil // a rename may itself have changed what Current goes by
 	}

@@ -54,6 +54,7 @@ type replySocket struct {
 	dev     uint64
 	ino     uint64
 	replies []*reply
+	lost    bool // a receipt may have come that the system didn't let us take
 }
 
 // reply is one connection to it and the line that has come so far.
@@ -121,15 +122,16 @@ func listen(addr string) (*replySocket, error) {
 	}
 	var st unix.Stat_t
 	err = unix.Lstat(addr, &st)
+	r.dev, r.ino = uint64(st.Dev), st.Ino
 	if err == nil {
-		r.dev, r.ino = uint64(st.Dev), st.Ino
 		err = unix.Chmod(addr, 0o600)
 	}
 	if err == nil {
 		err = unix.Listen(fd, maxReplies)
 	}
 	if err != nil {
-		r.close()
+		_ = unix.Unlink(addr) // under the lock it is the one that was bound just now
+		_ = unix.Close(fd)
 		return nil, err
 	}
 	return r, nil
@@ -172,10 +174,19 @@ func abandoned(addr string) bool {
 	return err == unix.ECONNREFUSED || err == unix.ENOENT
 }
 
-// ours reports whether the address is still this socket's.
+// ours reports whether the address is still this socket's. What the system
+// can't say at the moment it is asked again.
 func (r *replySocket) ours() bool {
 	var st unix.Stat_t
-	return unix.Lstat(r.addr, &st) == nil && uint64(st.Dev) == r.dev && st.Ino == r.ino
+	for range 3 {
+		switch unix.Lstat(r.addr, &st) {
+		case nil:
+			return uint64(st.Dev) == r.dev && st.Ino == r.ino
+		case unix.ENOENT:
+			return false
+		}
+	}
+	return false
 }
 
 // close ends the connections and removes the socket, if it is still ours.
@@ -191,16 +202,19 @@ func (r *replySocket) close() {
 
 // accept takes the connections that wait, as far as they are from a process
 // that trusted lets in. The newest are kept: each bears a receipt of its own.
-func (r *replySocket) accept(trusted func(fd int) bool) {
+func (r *replySocket) accept(trusted func(fd int) error) {
 	for range maxReplies {
 		fd, err := acceptSocket(r.fd)
 		if err == unix.EINTR || err == unix.ECONNABORTED {
 			continue
 		}
 		if err != nil {
+			r.lost = r.lost || err != unix.EAGAIN
 			return
 		}
-		if !trusted(fd) {
+		if err := trusted(fd); err != nil {
+			var foreign *precheck.Error
+			r.lost = r.lost || !errors.As(err, &foreign)
 			_ = unix.Close(fd)
 			continue
 		}
@@ -217,7 +231,8 @@ func (r *replySocket) accept(trusted func(fd int) bool) {
 func (r *replySocket) read(line func([]byte)) {
 	kept := r.replies[:0]
 	for _, c := range r.replies {
-		if c.read(line) {
+		open, err := c.read(line)
+		if r.lost = r.lost || err != nil; open {
 			kept = append(kept, c)
 		} else {
 			_ = unix.Close(c.fd)
@@ -226,7 +241,7 @@ func (r *replySocket) read(line func([]byte)) {
 	r.replies = kept
 }
 
-func (c *reply) read(line func([]byte)) (open bool) {
+func (c *reply) read(line func([]byte)) (open bool, err error) {
 	var buf [4096]byte
 	for range maxReads {
 		n, err := unix.Read(c.fd, buf[:])
@@ -234,12 +249,14 @@ func (c *reply) read(line func([]byte)) (open bool) {
 		case err == unix.EINTR:
 			continue
 		case err == unix.EAGAIN:
-			return true
-		case err != nil || n == 0:
-			if err == nil && len(c.line) > 0 {
+			return true, nil
+		case err != nil:
+			return false, err
+		case n == 0:
+			if len(c.line) > 0 {
 				line(c.line) // a last line without a newline
 			}
-			return false
+			return false, nil
 		}
 		c.line = append(c.line, buf[:n]...)
 		for {
@@ -251,10 +268,10 @@ func (c *reply) read(line func([]byte)) (open bool) {
 			c.line = c.line[i+1:]
 		}
 		if len(c.line) > maxReceipt {
-			return false
+			return false, nil
 		}
 	}
-	return true
+	return true, nil
 }
 
 // verdict is what a session said of a message.

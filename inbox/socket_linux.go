@@ -6,13 +6,11 @@ func newSocket() (int, error) {
 	return unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 }
 
-// unreadBytes is how much of what was written to fd its peer has not read.
-func unreadBytes(fd int) int {
+// allRead reports whether the peer has read all that was written to fd; false
+// too where the system doesn't say.
+func allRead(fd int) bool {
 	n, err := unix.IoctlGetInt(fd, unix.SIOCOUTQ)
-	if err != nil {
-		return 0
-	}
-	return n
+	return err == nil && n == 0
 }
 
 func acceptSocket(fd int) (int, error) {

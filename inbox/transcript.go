@@ -171,7 +171,9 @@ func (t *transcript) ours(row []byte) bool {
 		return false
 	}
 	at, err := time.Parse(time.RFC3339, f["timestamp"].str())
-	return err == nil && !at.Before(t.since)
+	// A time to come is from before the clock was set back, and so may the
+	// message be.
+	return err == nil && !at.Before(t.since) && !at.After(time.Now())
 }
 
 func (t *transcript) close() {

@@ -20,8 +20,8 @@ type watch struct {
 	reply       *replySocket
 	rows        *transcript
 	msgID       string
-	trust       func(fd int) bool // whether who connected to reply is that process
-	gone        func() bool       // whether nobody listens at the inbox any more
+	trust       func(fd int) error // nil: who connected to reply is that process
+	gone        func() bool        // whether nobody listens at the inbox any more
 	heldIsFinal bool
 	without     Reason // why there is no reply socket
 
@@ -75,7 +75,7 @@ func (w *watch) word() (v verdict, final bool) {
 	// A drop is told by a receipt and leaves no row, so the receipt goes first. A
 	// held message is released by a receipt: a row is another one's of the same
 	// text, and so it may be where the address has been taken over.
-	if !final && !w.held && w.rows != nil && w.rows.took() && w.reply.ours() {
+	if !final && !w.held && w.rows != nil && !w.reply.lost && w.rows.took() && w.reply.ours() {
 		return verdict{Queued, "", EvidenceTranscript}, true
 	}
 	return v, final
@@ -95,7 +95,11 @@ func (w *watch) pause(d time.Duration) {
 		fds = append(fds, unix.PollFd{Fd: int32(w.c.fd), Events: unix.POLLIN})
 	}
 	if w.reply != nil {
-		fds = append(fds, unix.PollFd{Fd: int32(w.reply.fd), Events: unix.POLLIN})
+		if w.reply.lost { // a poll may report without end what can't be accepted
+			d = min(d, tick)
+		} else {
+			fds = append(fds, unix.PollFd{Fd: int32(w.reply.fd), Events: unix.POLLIN})
+		}
 		for _, c := range w.reply.replies {
 			fds = append(fds, unix.PollFd{Fd: int32(c.fd), Events: unix.POLLIN})
 		}
@@ -103,7 +107,9 @@ func (w *watch) pause(d time.Duration) {
 	if w.rows != nil && !w.rows.off {
 		d = min(d, tick)
 	}
-	_, _ = unix.Poll(fds, pollTime(d))
+	if _, err := unix.Poll(fds, pollTime(d)); err != nil && err != unix.EINTR {
+		time.Sleep(min(d, tick))
+	}
 }
 
 // receive prepares what can tell what became of the message, before it is
@@ -131,9 +137,12 @@ func (p *post) receive() *Error {
 	}
 	w.reply = reply
 	uid := p.o.precheck().OwnUID()
-	w.trust = func(fd int) bool {
+	w.trust = func(fd int) error {
 		cred, err := p.peer(fd)
-		return err == nil && precheck.Peer(cred, uid, w.peer.PID) == nil
+		if err != nil {
+			return err
+		}
+		return precheck.Peer(cred, uid, w.peer.PID)
 	}
 	if p.t.Projects != "" && p.out.SessionID != "" {
 		w.rows = watchTranscript(p.t.Projects, p.t.Cwd, p.out.SessionID, p.content, p.o.UID)
