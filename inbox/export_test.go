@@ -15,7 +15,8 @@ func MessageLine(m Message, msgID, sessionID string) ([]byte, error) {
 }
 
 var (
-	NewMsgID  = newMsgID
-	OlderThan = olderThan
-	ReplyName = replyName
+	AppendString = appendString
+	NewMsgID     = newMsgID
+	OlderThan    = olderThan
+	ReplyName    = replyName
 )
