@@ -62,7 +62,7 @@ func (p *posting) budget(ctx context.Context, otherwise time.Duration) (context.
 	if p.Timeout == 0 {
 		p.Timeout = otherwise
 	}
-	return context.WithTimeout(ctx, p.Timeout)
+	return withTimeout(ctx, p.Timeout)
 }
 
 // finder looks for inboxes as the flags say.

@@ -1,12 +1,14 @@
 package envtoken
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -47,6 +49,7 @@ type Session struct {
 
 	procStart, pidDomain string
 	finder               *Finder
+	raw                  []byte // the record's text
 }
 
 // File is the path of the record.
@@ -78,13 +81,10 @@ func (f *Finder) read(configDir string, pid int, left *time.Duration) (*Session,
 	var err error
 	for range 1 + rewrites {
 		s = &Session{PID: pid, ConfigDir: configDir, finder: f}
-		var data []byte
-		// Claude Code writes records 0644: others may read them, not write.
-		data, err = precheck.ReadFile(s.File(), maxFile, precheck.FileOptions{UID: f.Precheck.UID, Forbid: 0o022})
-		if err != nil {
+		if s.raw, err = s.load(); err != nil {
 			return s, err
 		}
-		if err = s.parse(data); err == nil {
+		if err = s.parse(s.raw); err == nil {
 			return s, nil
 		}
 		info, statErr := os.Lstat(s.File())
@@ -96,6 +96,12 @@ func (f *Finder) read(configDir string, pid int, left *time.Duration) (*Session,
 		time.Sleep(rewriting)
 	}
 	return s, fmt.Errorf("%q: %w", s.File(), err)
+}
+
+// load is the record's text.
+func (s *Session) load() ([]byte, error) {
+	// Claude Code writes records 0644: others may read them, not write.
+	return precheck.ReadFile(s.File(), maxFile, precheck.FileOptions{UID: s.finder.Precheck.UID, Forbid: 0o022})
 }
 
 // parse reads what a record says. Fields that aren't known say nothing.
@@ -158,14 +164,17 @@ func members(data []byte, f func(key string, v gjson.Result) (counts bool, err e
 		return errors.New("not a JSON object")
 	}
 	var err error
-	seen := make(map[string]bool, 32)
+	seen := make([]string, 0, 16) // of those that count, which are few
 	doc.ForEach(func(k, v gjson.Result) bool {
 		var counts bool
 		key := k.String()
-		if counts, err = f(key, v); counts && seen[key] {
+		if counts, err = f(key, v); !counts || err != nil {
+			return err == nil
+		}
+		if slices.Contains(seen, key) {
 			err = errors.New("it has one key twice")
 		}
-		seen[key] = true
+		seen = append(seen, key)
 		return err == nil
 	})
 	return err
@@ -197,6 +206,9 @@ func validID(s string) bool {
 
 // Now reads the record again: the same process's, or an error.
 func (s *Session) Now() (*Session, error) {
+	if raw, err := s.load(); err == nil && bytes.Equal(raw, s.raw) {
+		return s, nil // nearly always: nothing was written since
+	}
 	left := patience
 	now, err := s.finder.read(s.ConfigDir, s.PID, &left)
 	if err != nil {

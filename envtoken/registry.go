@@ -211,9 +211,9 @@ func (f *Finder) NameOf(ctx context.Context, t inbox.Target) (name string, ok bo
 // name one path a live one counts first. The error says why there is none: a
 // record that is there and doesn't count is part of it.
 func (f *Finder) recordOf(ctx context.Context, path string, hint int) (*Session, error) {
-	none := fmt.Errorf("no record in %s names %q", f.Where(), path)
+	none := func() error { return fmt.Errorf("no record in %s names %q", f.Where(), path) }
 	if path == "" {
-		return nil, none
+		return nil, none()
 	}
 	named, _ := strconv.Atoi(strings.TrimSuffix(filepath.Base(path), ".sock"))
 	dirs, left := f.registries(), patience
@@ -236,18 +236,19 @@ func (f *Finder) recordOf(ctx context.Context, path string, hint int) (*Session,
 	if i := slices.IndexFunc(records, func(r Record) bool { return r.Socket == path && r.Err == nil }); i >= 0 {
 		return records[i].Session, nil
 	}
+	why := none()
 	for _, r := range records {
 		switch {
 		case r.Socket == path && outcome(r.Err) == inbox.NotLive:
 			return r.Session, nil
 		case (r.PID == named || r.PID == hint) && r.Err != nil:
-			none = fmt.Errorf("%w; %w", none, r.Err)
+			why = fmt.Errorf("%w; %w", why, r.Err)
 		}
 	}
 	for _, err := range errs {
-		none = fmt.Errorf("%w; %w", none, err.Err)
+		why = fmt.Errorf("%w; %w", why, err.Err)
 	}
-	return nil, none
+	return nil, why
 }
 
 func outcome(err error) inbox.Name {

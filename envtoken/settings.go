@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -324,7 +323,7 @@ func readSettings(f *os.File) ([]byte, error) {
 	return data, err
 }
 
-var errTooLarge = fmt.Errorf("more than %d bytes", maxSettings)
+var errTooLarge = errors.New("more than " + strconv.Itoa(maxSettings) + " bytes")
 
 // absent reports that there is no such file. A file where a directory should be
 // says so too.

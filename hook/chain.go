@@ -17,7 +17,9 @@ const (
 	// for, in bytes.
 	maxSearch = 1 << 20
 
-	// searchStep is how much of it is read at a time. Most turns began there.
+	// firstStep and searchStep are how much of it is read at first and, doubling,
+	// at a time. Most events come shortly after their turn began.
+	firstStep  = 8 << 10
 	searchStep = 64 << 10
 
 	// late is how long a turn's rows are waited for, at most: a session writes
@@ -98,10 +100,10 @@ func (e Event) search(transcript io.ReaderAt, size int64) (posted, written bool)
 	room := int(min(size, maxSearch))
 	buf := make([]byte, room) // filled from its end; most of it is never touched
 	offset := size - int64(room)
-	for begin, end := room, room; begin > 0; {
-		step := min(searchStep, begin)
-		begin -= step
-		if _, err := transcript.ReadAt(buf[begin:begin+step], offset+int64(begin)); err != nil {
+	for begin, end, step := room, room, firstStep; begin > 0; step = min(2*step, searchStep) {
+		n := min(step, begin)
+		begin -= n
+		if _, err := transcript.ReadAt(buf[begin:begin+n], offset+int64(begin)); err != nil {
 			return false, true
 		}
 		rows := buf[begin:end]
@@ -155,6 +157,10 @@ func (e Event) beginning(rows []byte) (posted, found bool) {
 // on and of a compaction don't.
 func (e Event) began(row []byte) (posted, tells bool) {
 	var s scan
+	// Nearly every row is another's, and is spared the reading.
+	if !bytes.Contains(row, []byte(`"user"`)) {
+		return false, false
+	}
 	if s.feed(row); s.state != whole || !gjson.ValidBytes(row) {
 		return false, false
 	}

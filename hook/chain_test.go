@@ -124,10 +124,12 @@ func TestChainWrittenLate(t *testing.T) {
 // The row is found wherever it lies against the steps of the search.
 func TestChainAtEveryOffset(t *testing.T) {
 	e := mustParse(t, `{"hook_event_name":"Stop","transcript_path":"/t","prompt_id":"p1"}`)
-	for behind := 64<<10 - len(poster) - 8; behind < 64<<10+8; behind += 3 {
-		open := transcript(t, other(human), poster, strings.Repeat("x", behind))
-		if _, skip := e.Chain(t.Context(), open); !skip {
-			t.Fatalf("not found %d bytes before the end", behind)
+	for _, step := range []int{8 << 10, (8 + 16) << 10, (8 + 16 + 32) << 10, (8 + 16 + 32 + 64) << 10} {
+		for behind := step - len(poster) - 8; behind < step+8; behind += 3 {
+			open := transcript(t, other(human), poster, strings.Repeat("x", behind))
+			if _, skip := e.Chain(t.Context(), open); !skip {
+				t.Fatalf("not found %d bytes before the end", behind)
+			}
 		}
 	}
 }

@@ -17,9 +17,10 @@ func MessageLine(m Message, msgID, sessionID string) ([]byte, error) {
 }
 
 var (
-	NewMsgID  = newMsgID
-	OlderThan = olderThan
-	ReplyName = replyName
+	AppendString = appendString
+	NewMsgID     = newMsgID
+	OlderThan    = olderThan
+	ReplyName    = replyName
 )
 
 // ReadReceipt reads one line that came to the reply socket.

@@ -1,6 +1,8 @@
 package inbox_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -180,4 +182,27 @@ func TestCheckJSON(t *testing.T) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.says)
 		}
 	}
+}
+
+// What is appended for a string is what encoding/json makes of it.
+func FuzzAppendString(f *testing.F) {
+	var all strings.Builder
+	for c := range 0x100 {
+		all.WriteByte(byte(c))
+		all.WriteRune(rune(c))
+	}
+	for _, s := range []string{"", "plain", "<b>&", all.String(), "\u2027\u2028\u2029\u202a\u2128", "🎉\xf0\x9f\x8e", "\ufffd\xff", "\xed\xa0\x80"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		var want bytes.Buffer
+		enc := json.NewEncoder(&want)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(s); err != nil {
+			t.Fatal(err)
+		}
+		if got := string(inbox.AppendString([]byte("x"), s)) + "\n"; got != "x"+want.String() {
+			t.Errorf("%q:\n got %s\nwant %s", s, got, want.String())
+		}
+	})
 }

@@ -237,36 +237,45 @@ func prechecked(r precheck.Reason) Name {
 }
 
 // reasonHints are better advice than the outcome's own, where the reason is known.
-var reasonHints = map[Reason]string{
-	ReasonSandbox:     "inside the sandbox, allow it with sandbox.network.allowAllUnixSockets (Linux) or allowUnixSockets (macOS, both spellings of the path: /tmp and /private/tmp)",
-	ReasonForeignUID:  "inside a user namespace the files of other users show uid 65534; post from outside it",
-	ReasonPathTooLong: "use a shorter path: a Unix socket's has at most 107 bytes on Linux, 103 on macOS and FreeBSD",
-	ReasonNoRecord:    "ccpost list --verbose says which records there are and which don't count; --config-dir names another place",
-	ReasonTempDir:     "set TMPDIR to a short path of a directory that is yours",
-	ReasonResource:    "close files or end processes, and send again",
-	reasonDuplicate:   "the session had the same text from this sender a moment ago; the same again is safe after 30 s",
-	reasonRateLimited: "a sender may send 30 at once and then one every 2 s; join several messages into one",
-	reasonQueueFull:   "the session has too many messages waiting; send again once it has worked on them",
-	reasonHopLoop:     "messages go round between sessions; find what answers what before sending again",
-	reasonHopRunaway:  "messages go round between sessions; find what answers what before sending again",
-	ReasonBacklog:     "the session doesn't take connections at the moment; send again later",
+// No map, which every start would have to make.
+var reasonHints = []struct {
+	reason Reason
+	hint   string
+}{
+	{ReasonSandbox, "inside the sandbox, allow it with sandbox.network.allowAllUnixSockets (Linux) or allowUnixSockets (macOS, both spellings of the path: /tmp and /private/tmp)"},
+	{ReasonForeignUID, "inside a user namespace the files of other users show uid 65534; post from outside it"},
+	{ReasonPathTooLong, "use a shorter path: a Unix socket's has at most 107 bytes on Linux, 103 on macOS and FreeBSD"},
+	{ReasonNoRecord, "ccpost list --verbose says which records there are and which don't count; --config-dir names another place"},
+	{ReasonTempDir, "set TMPDIR to a short path of a directory that is yours"},
+	{ReasonResource, "close files or end processes, and send again"},
+	{reasonDuplicate, "the session had the same text from this sender a moment ago; the same again is safe after 30 s"},
+	{reasonRateLimited, "a sender may send 30 at once and then one every 2 s; join several messages into one"},
+	{reasonQueueFull, "the session has too many messages waiting; send again once it has worked on them"},
+	{reasonHopLoop, "messages go round between sessions; find what answers what before sending again"},
+	{reasonHopRunaway, "messages go round between sessions; find what answers what before sending again"},
+	{ReasonBacklog, "the session doesn't take connections at the moment; send again later"},
 }
 
-// reasonNotes say what a success rests on less than it could.
-var reasonNotes = map[Reason]string{
-	ReasonNoReplySocket: "no reply socket could be bound beside the session's, so no receipt could come",
-	ReasonReplyTaken:    "another post of this sender waits at the reply socket, so no receipt could come",
-	ReasonReceiptLost:   "a receipt may have come, and the system didn't let it be taken",
+// Note says what a success with a reason rests on less than it could, in a few
+// words; empty where it lacks nothing.
+func Note(r Reason) string {
+	switch r {
+	case ReasonNoReplySocket:
+		return "no reply socket could be bound beside the session's, so no receipt could come"
+	case ReasonReplyTaken:
+		return "another post of this sender waits at the reply socket, so no receipt could come"
+	case ReasonReceiptLost:
+		return "a receipt may have come, and the system didn't let it be taken"
+	}
+	return ""
 }
-
-// Note says what a success with a reason lacks, in a few words; empty where it
-// lacks nothing.
-func Note(r Reason) string { return reasonNotes[r] }
 
 // Hint says what to do about an outcome, in one line; empty where there is nothing to do.
 func Hint(n Name, r Reason) string {
-	if h, ok := reasonHints[r]; ok {
-		return h
+	for _, h := range reasonHints {
+		if h.reason == r {
+			return h.hint
+		}
 	}
 	return n.Row().Hint
 }

@@ -79,12 +79,28 @@ func ReadFile(path string, max int64, o FileOptions) ([]byte, error) {
 // whatever o.Forbid says. Links are followed, in the last place too: many keep
 // their configuration elsewhere. What they lead to is judged.
 func OpenDir(path string, o FileOptions) (*os.File, error) {
-	if err := o.judge(path); err != nil {
+	fd, err := openDir(path, o)
+	if err != nil {
 		return nil, err
 	}
-	fd, err := open(path, unix.O_DIRECTORY)
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+// Dir is OpenDir for who only wants to know.
+func Dir(path string, o FileOptions) error {
+	fd, err := openDir(path, o)
 	if err != nil {
-		return nil, systemError(path, err)
+		return err
+	}
+	return unix.Close(fd)
+}
+
+func openDir(path string, o FileOptions) (fd int, err error) {
+	if err := o.judge(path); err != nil {
+		return -1, err
+	}
+	if fd, err = open(path, unix.O_DIRECTORY); err != nil {
+		return -1, systemError(path, err)
 	}
 	f, err := fstat(fd)
 	if err != nil {
@@ -94,18 +110,9 @@ func OpenDir(path string, o FileOptions) (*os.File, error) {
 	}
 	if err != nil {
 		unix.Close(fd)
-		return nil, err
+		return -1, err
 	}
-	return os.NewFile(uintptr(fd), path), nil
-}
-
-// Dir is OpenDir for who only wants to know.
-func Dir(path string, o FileOptions) error {
-	d, err := OpenDir(path, o)
-	if err != nil {
-		return err
-	}
-	return d.Close()
+	return fd, nil
 }
 
 func openFile(path string, o FileOptions) (fd int, size int64, err error) {

@@ -1,0 +1,4 @@
+// Nothing is what any Go program costs.
+package main
+
+func main() {}
