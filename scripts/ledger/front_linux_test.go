@@ -135,6 +135,8 @@ type connection struct {
 	file *os.File
 	tape []byte
 	n    int // of which this many bytes are written
+
+	ended bool // the poster has half-closed
 }
 
 func (c *connection) openTape(dir string, n int) error {
@@ -216,7 +218,6 @@ func (c *connection) serve() error {
 		c.peek(make([]byte, 1))
 	case closeEarly:
 		c.readSome()
-		c.halfClose()
 	case shut:
 		c.readSome()
 		_ = control(c.real, func(fd int) error { return unix.Shutdown(fd, unix.SHUT_WR) })
@@ -234,6 +235,7 @@ func (c *connection) serve() error {
 // once reads at most this many bytes, and lets the session have them.
 func (c *connection) once(most int) (int, error) {
 	n, err := c.real.Read(c.tape[c.n:min(tapeSize, c.n+most)])
+	c.ended = err == io.EOF
 	_, _ = c.session.Write(c.tape[c.n : c.n+n]) // it may have closed
 	c.n += n
 	return n, err
@@ -335,6 +337,10 @@ func (c *connection) close() error {
 		err = errors.Join(err, os.Remove(c.file.Name()))
 	}
 	_ = c.real.Close()
+	if !c.ended {
+		// A session takes an unfinished line at the poster's half-close alone.
+		_, _ = io.WriteString(c.session, "!")
+	}
 	_ = c.session.Close()
 	return err
 }

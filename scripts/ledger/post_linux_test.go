@@ -54,17 +54,19 @@ func (p *post) String() string {
 	return fmt.Sprintf("post %d (pid %d): ccpost %.200q: exit %d\nstdout: %.700s\nstderr: %.700s", p.n, p.pid, p.args, p.exit, p.stdout, p.stderr)
 }
 
-// compose decides on one post to these sessions.
-func compose(seed uint64, n int, home, path string, sessions []*session) *post {
-	rng := rand.New(rand.NewPCG(seed, uint64(n)))
+// compose decides on one post to these sessions. Twins are of one sender and one
+// text, and differ in all else.
+func compose(seed uint64, n, twin int, home, path string, sessions []*session) *post {
+	rng := rand.New(rand.NewPCG(seed, uint64(n)))                       // of both
+	own := rand.New(rand.NewPCG(seed, 1<<50+uint64(n)<<1+uint64(twin))) // of each
 	p := &post{n: n, mark: fmt.Sprintf("(%d/%d)", seed, n), sessions: sessions}
 	p.env = []string{"PATH=" + path, "HOME=" + home, "TMPDIR=" + home}
 	var flags []string
 	add := func(f ...string) { flags = append(flags, f...) }
 	timeouts := []string{"60ms", "150ms", "400ms", "400ms", "1s"}
 	waits := []string{"", "0", "0", "20ms", "20ms", "100ms", "100ms", "100ms"}
-	add("--timeout", timeouts[rng.IntN(len(timeouts))])
-	if w := waits[rng.IntN(len(waits))]; w != "" {
+	add("--timeout", timeouts[own.IntN(len(timeouts))])
+	if w := waits[own.IntN(len(waits))]; w != "" {
 		add("--wait", w)
 	}
 	// Few senders share a reply socket, many have one each.
@@ -76,7 +78,7 @@ func compose(seed uint64, n int, home, path string, sessions []*session) *post {
 	}
 	for _, s := range sessions {
 		who := []string{"", s.Path, "uds:" + s.Path, "id:" + s.SessionID, s.SessionID, s.Name, "pid:" + strconv.Itoa(s.pid)}
-		to := who[rng.IntN(len(who))]
+		to := who[own.IntN(len(who))]
 		if to == "" && len(sessions) == 1 {
 			p.env = append(p.env, s.Environ...)
 			continue
@@ -98,8 +100,8 @@ func compose(seed uint64, n int, home, path string, sessions []*session) *post {
 		p.args = append([]string{"hook", "--verbose", "--text", "{message}"}, flags...)
 	default:
 		size := []int{10, 100, 100, 1000, 3000}[rng.IntN(5)]
-		if rng.IntN(12) == 0 {
-			size = []int{30_000, 300_000, 900_000}[rng.IntN(3)]
+		if rng.IntN(10) == 0 {
+			size = []int{30_000, 900_000, 900_000}[rng.IntN(3)]
 		}
 		p.body = p.mark + filler(rng, size)
 		p.json = true

@@ -21,6 +21,7 @@ type entry struct {
 
 	arrivals  []arrival // of this post's process, some of which may be empty of a message
 	rows      int       // enqueue rows with its content
+	twins     int       // posts of its content, this one included
 	decisions []string  // of the user of a holding session
 }
 
@@ -67,7 +68,7 @@ func (e entry) check() string {
 			with = append(with, a)
 		}
 	}
-	if len(with) > 1 || e.rows > 1 {
+	if len(with) > 1 || e.rows > e.twins {
 		return "the message arrived twice"
 	}
 	arrived, read, whole := len(with) > 0, false, false
@@ -110,7 +111,7 @@ func (e entry) check() string {
 	said := ""
 	switch name {
 	case inbox.Queued:
-		if e.rows != 1 {
+		if e.rows == 0 {
 			said = "no row says that the session took it"
 		}
 	case inbox.SentNoReceipt, inbox.Skipped:
@@ -126,6 +127,8 @@ func (e entry) check() string {
 		}
 	case inbox.AuthRejected:
 		switch {
+		case !e.StaleKey && e.Faults == 0:
+			said = "the session refused nothing"
 		case arrived:
 			said = "bytes of the message arrived"
 		case !anything && !lost:
@@ -204,7 +207,15 @@ func (s *session) reconcile(posts []*post) (wrong []string) {
 		}
 		e.arrivals = append(e.arrivals, a)
 	}
+	twins, queued := map[string]int{}, map[string]int{}
 	for _, e := range entries {
+		twins[e.post.mark]++
+		if e.report.Outcome == inbox.Queued {
+			queued[e.post.mark]++
+		}
+	}
+	for _, e := range entries {
+		e.twins = twins[e.post.mark]
 		if e.post.wrong != "" {
 			continue // which is said once
 		}
@@ -218,7 +229,11 @@ func (s *session) reconcile(posts []*post) (wrong []string) {
 				e.decisions = append(e.decisions, decision)
 			}
 		}
-		if bad := e.check(); bad != "" {
+		bad := e.check()
+		if bad == "" && queued[e.post.mark] > e.rows {
+			bad = "more posts of this text say that they are queued than were"
+		}
+		if bad != "" {
 			text := fmt.Sprintf("%s: %s\n%s\n%s, %d rows, decisions %s", e.report.Outcome, bad, e.post, s, e.rows, e.decisions)
 			for _, a := range e.arrivals {
 				text += fmt.Sprintf("\nread %d: %.200q\nleft %d: %.200q", len(a.read), a.read, len(a.left), a.left)
