@@ -162,7 +162,7 @@ func (a *app) report(endings []ending) int {
 			c = asError(e.err).Outcome.Exit()
 		case e.said:
 		case e.skip:
-			c = u.skip(e.target, e.why)
+			c = u.skip(e)
 		default:
 			c = u.result(e)
 		}

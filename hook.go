@@ -126,7 +126,7 @@ func (c *hookCmd) run(a *app) (code int) {
 // fire posts what the event on standard input comes to.
 func (c *hookCmd) fire(a *app, ctx context.Context) int {
 	if a.off() {
-		return a.ui.skip(inbox.Target{}, "")
+		return a.ui.skip(ending{})
 	}
 	if err := hook.CheckTemplate(c.Text); err != nil {
 		return a.ui.fail(inbox.Fail(inbox.Usage, inbox.Reason(hook.BadTemplate), err))
@@ -139,12 +139,12 @@ func (c *hookCmd) fire(a *app, ctx context.Context) int {
 	guard := func(own bool) (string, bool) { return ev.Guard(own && !c.AllowSelf) }
 	// To itself, and nowhere else, it is guarded also where no inbox is there.
 	if why, skip := guard(len(c.To) == 0 && !c.All); skip {
-		return a.ui.skip(inbox.Target{}, why)
+		return a.ui.skip(ending{why: why})
 	}
 	if !c.AllowChain {
 		why, skip := ev.Chain(ctx, func() (*os.File, error) { return inbox.OpenTranscript(ev.TranscriptPath) })
 		if skip {
-			return a.ui.skip(inbox.Target{}, why)
+			return a.ui.skip(ending{why: why})
 		}
 	}
 	text := ev.Text()

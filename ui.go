@@ -172,14 +172,15 @@ func stepLines(steps []step) []string {
 }
 
 // skip reports that nothing was posted, by request, and why; "" is silent.
-func (u ui) skip(t inbox.Target, why string) int {
+func (u ui) skip(e ending) int {
 	if u.json {
 		out := noOutcome
 		out.Name = inbox.Skipped
-		return u.result(ending{target: t, out: out, why: why})
+		out.Auth = e.out.Auth // the peer may have gone away behind the auth line
+		return u.result(ending{target: e.target, out: out, why: e.why})
 	}
-	if why != "" {
-		u.warn(string(inbox.Skipped) + ": " + why)
+	if e.why != "" {
+		u.warn(string(inbox.Skipped) + ": " + e.why)
 	}
 	return inbox.Skipped.Exit()
 }

@@ -40,6 +40,9 @@ func (s *Session) accept() {
 		}
 		sender, known := peerPID(fd)
 		conn := os.NewFile(uintptr(fd), "connection to "+s.path)
+		if s.cfg.Front != nil {
+			conn = s.cfg.Front(conn)
+		}
 		if !s.adopt(conn) {
 			return
 		}

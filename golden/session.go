@@ -103,6 +103,13 @@ type Config struct {
 	// not call Close.
 	OnLine func(line []byte)
 
+	// Front, where it is set, is given each connection once it is taken, and gives
+	// the one that the session reads and closes in its place. Until it returns,
+	// no other is taken, and at most Backlog wait.
+	Front func(conn *os.File) *os.File
+	// Backlog is how many connections may wait; default: as many as the system lets.
+	Backlog int
+
 	// NoSocketPath leaves the socket out of the record and the environment, and
 	// publishes no key, as `--bare` does.
 	NoSocketPath bool
@@ -209,6 +216,9 @@ func withDefaults(cfg Config) (Config, error) {
 	if cfg.DropReason == "" {
 		cfg.DropReason = "duplicate"
 	}
+	if cfg.Backlog == 0 {
+		cfg.Backlog = unix.SOMAXCONN
+	}
 	if cfg.firstLine == 0 {
 		cfg.firstLine = firstLineTime
 	}
@@ -235,7 +245,7 @@ func (s *Session) listen() error {
 		return fmt.Errorf("bind %s: %w", s.path, err)
 	}
 	s.made(s.path)
-	if err := unix.Listen(fd, unix.SOMAXCONN); err != nil {
+	if err := unix.Listen(fd, s.cfg.Backlog); err != nil {
 		unix.Close(fd)
 		return os.NewSyscallError("listen", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -265,6 +266,40 @@ func TestOnLine(t *testing.T) {
 	}
 	if string(s.Lines()[0]) != got[0] {
 		t.Errorf("what OnLine did to its line changed Lines: %s", s.Lines()[0])
+	}
+}
+
+// Behind a Front the session reads and closes what it is given, and takes no
+// other connection meanwhile.
+func TestFront(t *testing.T) {
+	next := make(chan *os.File)
+	s := start(t, Config{Front: func(*os.File) *os.File { return <-next }})
+	for _, content := range []string{"one", "two"} {
+		dial(t, s.Path())
+		fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, fd := range fds {
+			if err := unix.SetNonblock(fd, true); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ours := os.NewFile(uintptr(fds[0]), "ours")
+		defer ours.Close()
+		next <- os.NewFile(uintptr(fds[1]), "the session's")
+		if _, err := ours.WriteString(userLine("id-1", content, "", "") + "\n"); err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Shutdown(fds[0], unix.SHUT_WR); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := ours.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+			t.Errorf("%s: read %d, %v, want the session's close", content, n, err)
+		}
+	}
+	if got := s.Messages(); len(got) != 2 || got[0].Body != "one" || got[1].Body != "two" {
+		t.Errorf("the session took %q", got)
 	}
 }
 

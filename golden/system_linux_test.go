@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestStartTime(t *testing.T) {
@@ -53,5 +55,36 @@ func TestProcStartOfAnOddName(t *testing.T) {
 	s := start(t, Config{ConfigDir: shortDir(t), PID: cmd.Process.Pid})
 	if record := fieldsOf(t, published(t, s)); str(record["procStart"]) != got || !strings.HasSuffix(s.Path(), "/"+strconv.Itoa(cmd.Process.Pid)+".sock") {
 		t.Errorf("the record has %s at %s", record["procStart"], s.Path())
+	}
+}
+
+// A session that takes no connections lets so many wait, and Linux one more.
+func TestBacklog(t *testing.T) {
+	taken, done := make(chan bool, 8), make(chan bool)
+	s := start(t, Config{Backlog: 2, Front: func(conn *os.File) *os.File {
+		taken <- true
+		<-done
+		return conn
+	}})
+	defer close(done)
+	connect := func() error {
+		fd, err := newSocket()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { unix.Close(fd) })
+		return unix.Connect(fd, &unix.SockaddrUnix{Name: s.Path()})
+	}
+	if err := connect(); err != nil {
+		t.Fatal(err)
+	}
+	<-taken
+	for range 3 {
+		if err := connect(); err != nil {
+			t.Errorf("one that may wait: %v", err)
+		}
+	}
+	if err := connect(); err != unix.EAGAIN {
+		t.Errorf("one too many: %v, want EAGAIN", err)
 	}
 }

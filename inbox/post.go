@@ -352,6 +352,9 @@ func (p *post) offerAuth(c conn, auth []byte, until time.Time) *Error {
 		pause = min(pause, time.Until(d)/4)
 	}
 	if closed, err := c.awaitEnd(time.Now().Add(pause)); closed {
+		if abandoned(p.held.Addr()) { // it has ended, which is no word on the token
+			return Fail(SocketRefused, "", errors.New("it ended before the message"))
+		}
 		p.out.Auth = AuthRefused
 		return Fail(AuthRejected, "", err)
 	}

@@ -1,6 +1,7 @@
 package inbox_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -448,6 +449,34 @@ func TestPostOffersAuthAlone(t *testing.T) {
 		if out.Name == inbox.AuthRejected || !out.Sent {
 			t.Errorf("%+v: %s (%v)", both, out.Name, err)
 		}
+	}
+}
+
+// A session that ends behind the auth line has refused nothing.
+func TestPostEndsBehindAuth(t *testing.T) {
+	path := filepath.Join(socketDir(t), "1.sock")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.(*net.UnixListener).SetUnlinkOnClose(false)
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		_, _ = bufio.NewReader(c).ReadString('\n')
+		l.Close() // as the end of a process does: the oldest descriptor first
+	}()
+	target := inbox.Target{Path: path, Token: parse(t, "0123456789abcdef0123456789abcdef"), FromKey: true, Version: "2.1.247"}
+	out, err := inbox.Post(within(t, 20*time.Second), target, inbox.Message{Body: "x"}, inbox.Options{})
+	check(t, out, err, inbox.SocketRefused, "")
+	if out.Auth != inbox.AuthOffered || out.Sent {
+		t.Errorf("%+v", out)
 	}
 }
 

@@ -75,10 +75,24 @@ func (w *watch) word() (v verdict, final bool) {
 	// A drop is told by a receipt and leaves no row, so the receipt goes first. A
 	// held message is released by a receipt: a row is another one's of the same
 	// text, and so it may be where the address has been taken over.
-	if !final && !w.held && w.rows != nil && !w.reply.lost && w.rows.took() && w.reply.ours() {
+	if !final && !w.held && w.rows != nil && !w.reply.lost && w.rows.took() && w.reply.ours() && w.readWhole() {
 		return verdict{Queued, "", EvidenceTranscript}, true
 	}
 	return v, final
+}
+
+// readWhole reports whether the session has read all that was written: where it
+// hasn't, a row of this text is that of another post, which took no reply address.
+func (w *watch) readWhole() bool {
+	// In this order: a close throws away what is unread once it has left the
+	// reset to be read.
+	if !allRead(w.c.fd) {
+		return false
+	}
+	if !w.closed {
+		w.closed, w.unread, w.err = w.c.ended()
+	}
+	return w.err == nil
 }
 
 // holds reports whether the session still holds the message. One that closed
