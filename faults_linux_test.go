@@ -37,7 +37,7 @@ var (
 
 const (
 	// sampled is how many faults the default run injects.
-	sampled = 1000
+	sampled = 500
 
 	// faultsAt is how many of the calls of one kind are made to fail, one in each run.
 	faultsAt = 60
@@ -64,9 +64,9 @@ type inboxOf struct {
 	listener *net.UnixListener
 	flushed  chan struct{}
 	release  chan struct{} // a word for each connection that is kept
-	reading  sync.WaitGroup
 
 	mu   sync.Mutex
+	open int // connections that are being read, or kept
 	came []byte
 }
 
@@ -100,7 +100,9 @@ func takeAll(t testing.TB, does string) *inboxOf {
 			if err != nil {
 				return
 			}
-			i.reading.Add(1)
+			i.mu.Lock()
+			i.open++
+			i.mu.Unlock()
 			go i.serve(c)
 		}
 	}()
@@ -124,9 +126,14 @@ func (i *inboxOf) transcript() string {
 // serve reads one connection to its end. A message is answered as soon as its
 // line is whole.
 func (i *inboxOf) serve(c net.Conn) {
-	defer i.reading.Done()
-	defer c.Close()
 	var got []byte
+	defer func() {
+		c.Close()
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		i.open--
+		i.came = append(i.came, got...)
+	}()
 	buf := make([]byte, 64<<10)
 	if (i.does == closes || i.does == shuts) && begins(c.(*net.UnixConn)) != flush[0] {
 		if i.does == shuts {
@@ -140,6 +147,7 @@ func (i *inboxOf) serve(c net.Conn) {
 		lines := bytes.Count(got, []byte("\n"))
 		got = append(got, buf[:n]...)
 		if string(got) == flush {
+			got = nil
 			i.flushed <- struct{}{}
 			return
 		}
@@ -147,12 +155,9 @@ func (i *inboxOf) serve(c net.Conn) {
 			i.answer(all[1])
 		}
 		if err != nil {
-			break
+			return
 		}
 	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.came = append(i.came, got...)
 }
 
 // begins is the first byte that comes on a connection, which stays there.
@@ -227,13 +232,16 @@ func (i *inboxOf) taken() string {
 
 // drain returns once no connection is being read, or kept.
 func (i *inboxOf) drain() {
-	ended := make(chan struct{})
-	go func() { i.reading.Wait(); close(ended) }()
 	for {
+		i.mu.Lock()
+		open := i.open
+		i.mu.Unlock()
+		if open == 0 {
+			return
+		}
 		select {
 		case i.release <- struct{}{}:
-		case <-ended:
-			return
+		case <-time.After(time.Millisecond):
 		}
 	}
 }
@@ -416,8 +424,9 @@ func (tr *tracer) faults(t *testing.T, w *walk) (all []fault) {
 		for n := first; n <= min(calls[call], faultsAt); n++ {
 			for _, errno := range errnos {
 				all = append(all, fault{w, call, errno, n, ""})
-				// A signal breaks off no call for ever.
-				if slices.Contains(lasting, call) && errno != "EINTR" {
+				// A signal breaks off no call for ever, and EAGAIN is what accept
+				// says where nobody has come.
+				if slices.Contains(lasting, call) && errno != "EINTR" && call+errno != "accept4EAGAIN" {
 					all = append(all, fault{w, call, errno, n, "+"})
 				}
 			}
@@ -575,7 +584,9 @@ func (f fault) judge(wrong func(string, ...any), e ended, outcome inbox.Name, re
 			wrong("%s is not true", outcome)
 		}
 	case inbox.ClosedAfterSend, inbox.NotRead:
-		if f.w.does != closes && f.w.does != shuts {
+		// What was read isn't known where the system never tells.
+		untold := f.call == "ioctl" && f.on != "" && outcome == inbox.NotRead
+		if f.w.does != closes && f.w.does != shuts && !untold {
 			wrong("%s is not true", outcome)
 		}
 	}

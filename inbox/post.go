@@ -444,6 +444,9 @@ func closedEarly(err error) *Error {
 	if err == nil {
 		return Fail(ClosedAfterSend, ReasonClosedEarly, errors.New("it closed before the half-close"))
 	}
+	if !errors.Is(err, unix.ECONNRESET) && !errors.Is(err, unix.EPIPE) && !errors.Is(err, unix.ENOTCONN) {
+		return Fail(SocketError, "", err) // no doing of the session's
+	}
 	return Fail(ClosedAfterSend, ReasonReset, err)
 }
 
