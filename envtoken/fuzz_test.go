@@ -2,6 +2,7 @@ package envtoken
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -49,8 +50,10 @@ func FuzzRecord(f *testing.F) {
 		names := []string{"sessionId", "name", "cwd", "version", "messagingSocketPath", "procStart", "pidDomain"}
 		members, ok := strict.Object(data, maxDepth)
 		want, once := texts(members, names...)
-		pid, oncePID := strict.Once(members, "pid")
-		ok = ok && once && oncePID && pid["pid"] == 7.0 && regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`).MatchString(want["sessionId"])
+		said, oncePID := strict.Once(members, "pid")
+		number, _ := said["pid"].(json.Number)
+		pid, _ := number.Float64() // 7.0 is 7
+		ok = ok && once && oncePID && pid == 7 && regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`).MatchString(want["sessionId"])
 		if (err == nil) != ok {
 			t.Fatalf("parse says %v of %q, a second reading %t", err, data, ok)
 		}

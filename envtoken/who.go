@@ -129,7 +129,7 @@ func (f *Finder) inside(path string) (func(*Session) bool, error) {
 	if path == "~" || strings.HasPrefix(path, "~/") {
 		home := f.Getenv("HOME")
 		if !filepath.IsAbs(home) {
-			return nil, inbox.Fail(inbox.Usage, "", fmt.Errorf("dir:%s: HOME is not set to an absolute path", path))
+			return nil, inbox.Fail(inbox.Usage, "", fmt.Errorf("dir:%s: HOME is not set to an absolute path", shown(path)))
 		}
 		path = home + path[1:]
 	}
@@ -144,7 +144,7 @@ func (f *Finder) inside(path string) (func(*Session) bool, error) {
 		dir, err = filepath.EvalSymlinks(dir)
 	}
 	if err != nil || path == "" {
-		return nil, inbox.Fail(inbox.Usage, "", fmt.Errorf("dir:%s is no directory", path))
+		return nil, inbox.Fail(inbox.Usage, "", fmt.Errorf("dir:%s is no directory", shown(path)))
 	}
 	return func(s *Session) bool {
 		if !filepath.IsAbs(s.Cwd) {
@@ -265,12 +265,20 @@ func (f *Finder) Nowhere(outcome inbox.Name, what string, errs []*inbox.Error) *
 func (f *Finder) Where() string {
 	var dirs []string
 	for _, d := range f.configDirs() {
-		dirs = append(dirs, filepath.Join(d, sessionsDir))
+		dirs = append(dirs, shown(filepath.Join(d, sessionsDir)))
 	}
 	if len(dirs) == 0 {
 		return "any registry"
 	}
 	return strings.Join(dirs, " or ")
+}
+
+// shown is a path as it can stand in a line: quoted where it would break that.
+func shown(path string) string {
+	if quoted := strconv.Quote(path); quoted != `"`+path+`"` {
+		return quoted
+	}
+	return path
 }
 
 // oneEach settles the case of several live records for one session id: the one

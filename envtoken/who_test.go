@@ -626,3 +626,28 @@ func (w town) untouchedBy() {
 		l.connections(w.t)
 	}
 }
+
+// What breaks a line in a path is quoted wherever an error shows one.
+func TestPathsInErrors(t *testing.T) {
+	const bad = "/no\x1b[31m\nwhere"
+	for _, c := range []struct {
+		who    string
+		finder Finder
+	}{
+		{"dir:" + bad, Finder{Getenv: getenv("HOME=/tmp")}},
+		{"dir:~/" + bad, Finder{Getenv: getenv()}},
+		{"nobody", Finder{Getenv: getenv("HOME=" + bad)}},
+		{"nobody", Finder{Getenv: getenv("CLAUDE_CONFIG_DIR=" + bad)}},
+		{"nobody", Finder{Getenv: getenv("CLAUDE_CONFIG_DIR=x" + bad)}},
+		{"nobody", Finder{Getenv: getenv(), ConfigDirs: []string{bad}}},
+		{"uds:" + bad, Finder{Getenv: getenv("HOME=/tmp")}},
+	} {
+		m, err := c.finder.Find(t.Context(), c.who, false)
+		if err == nil {
+			err = m[0].Err
+		}
+		if err == nil || strings.ContainsAny(err.Error(), "\n\x1b") || !strings.Contains(err.Error(), `\x1b[31m`) {
+			t.Errorf("%q: %q", c.who, err)
+		}
+	}
+}

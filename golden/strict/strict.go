@@ -11,7 +11,8 @@ import (
 )
 
 // Member is one member of an object; its value is as encoding/json decodes it
-// into an any.
+// into an any, but for numbers, which are a json.Number: there is no limit to
+// those in JSON.
 type Member struct {
 	Key   string
 	Value any
@@ -25,6 +26,7 @@ func Object(data []byte, depth int) (members []Member, ok bool) {
 		return nil, false
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return nil, false
 	}
@@ -42,6 +44,7 @@ func Object(data []byte, depth int) (members []Member, ok bool) {
 
 func deeper(data []byte, depth int) bool {
 	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
 	for open := 0; ; {
 		t, err := d.Token()
 		if err == io.EOF {
