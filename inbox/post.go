@@ -295,6 +295,9 @@ func (p *post) unsent(err error) *Error {
 		return Fail(Timeout, "", p.cause(err))
 	case errors.Is(err, unix.ENOENT):
 		return Fail(SocketMissing, "", err)
+	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ENAMETOOLONG):
+		// Only what a link leads to can be that, and there was none.
+		return Fail(ForeignSocket, ReasonSymlink, fmt.Errorf("a link took its place while connecting (%w)", err))
 	case errors.Is(err, unix.EPROTOTYPE):
 		return Fail(NotASocket, ReasonNotStream, errors.New("it is not a stream socket"))
 	case errors.Is(err, unix.ECONNREFUSED), errors.Is(err, unix.ECONNRESET), errors.Is(err, unix.EPIPE), errors.Is(err, unix.ENOTCONN):

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -580,5 +581,32 @@ func TestPostEndOfFileUnread(t *testing.T) {
 			}
 			got()
 		}
+	}
+}
+
+// A socket that becomes a link between the look at it and the connect is no
+// fault of ccpost's.
+func TestLinkTakesItsPlace(t *testing.T) {
+	for _, to := range []string{"1.sock", "file/x", strings.Repeat("x", 300), "/" + strings.Repeat("x", 300)} {
+		dir := socketDir(t)
+		path := filepath.Join(dir, "1.sock")
+		l, err := net.Listen("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		if err := errors.Join(os.Chmod(path, 0o600), os.WriteFile(filepath.Join(dir, "file"), nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		stat := func(p string) (fs.FileInfo, error) {
+			fi, err := os.Lstat(p)
+			if filepath.Base(p) == "1.sock" {
+				err = errors.Join(err, os.Remove(path), os.Symlink(to, path))
+			}
+			return fi, err
+		}
+		target := inbox.Target{Path: path, Token: parse(t, token), PID: os.Getpid()}
+		out, err := inbox.Post(within(t, time.Second), target, inbox.Message{Body: "hello"}, inbox.Options{Wait: -1, Stat: stat})
+		check(t, out, err, inbox.ForeignSocket, inbox.ReasonSymlink)
 	}
 }
