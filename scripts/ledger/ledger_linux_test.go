@@ -112,7 +112,7 @@ type ledger struct {
 	seed              uint64
 	dir, home, binary string
 	jobs              chan *session // each is there for one post
-	stranger          *stranger
+	stranger          stranger
 
 	mu       sync.Mutex
 	sessions int
@@ -138,9 +138,6 @@ func open(t *testing.T, seed uint64) *ledger {
 	}
 	if out, err := exec.Command("../build", l.binary).CombinedOutput(); err != nil {
 		t.Fatalf("scripts/build: %v\n%s", err, out)
-	}
-	if l.stranger, err = newStranger(filepath.Join(dir, "stranger")); err != nil {
-		t.Fatal(err)
 	}
 	return l
 }
@@ -423,15 +420,12 @@ func (s *session) end() error {
 
 // stranger is another process than the session's, in place of a session's: ours.
 type stranger struct {
-	path string
 	open sync.WaitGroup
 
 	mu        sync.Mutex
 	listeners []net.Listener
 	heard     []string
 }
-
-func newStranger(path string) (*stranger, error) { return &stranger{path: path}, nil }
 
 // listen takes every connection at path.
 func (x *stranger) listen(path string) error {
