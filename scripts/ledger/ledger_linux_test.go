@@ -183,12 +183,12 @@ func (l *ledger) post(n int) {
 		}
 		to = append(to, more)
 	}
-	twins := 1
+	twins := []int{0}
 	if n%10 == 0 {
-		twins = 2
+		twins = []int{1, 2}
 	}
 	var both sync.WaitGroup
-	for twin := range twins {
+	for _, twin := range twins {
 		both.Go(func() { l.run(compose(l.seed, n, twin, l.home, os.Getenv("PATH"), to)) })
 	}
 	both.Wait()
