@@ -54,8 +54,9 @@ func (p *post) String() string {
 	return fmt.Sprintf("post %d (pid %d): ccpost %.200q: exit %d\nstdout: %.700s\nstderr: %.700s", p.n, p.pid, p.args, p.exit, p.stdout, p.stderr)
 }
 
-// compose decides on one post to these sessions. Twins are of one sender and one
-// text, and differ in all else.
+// compose decides on one post to these sessions. Twins, 1 and 2, are of one sender
+// and one text. The first waits and has the reply address, the second takes none:
+// a row of its text must not pass for the first one's.
 func compose(seed uint64, n, twin int, home, path string, sessions []*session) *post {
 	rng := rand.New(rand.NewPCG(seed, uint64(n)))                       // of both
 	own := rand.New(rand.NewPCG(seed, 1<<50+uint64(n)<<1+uint64(twin))) // of each
@@ -66,8 +67,15 @@ func compose(seed uint64, n, twin int, home, path string, sessions []*session) *
 	timeouts := []string{"60ms", "150ms", "400ms", "400ms", "1s"}
 	waits := []string{"", "0", "0", "20ms", "20ms", "100ms", "100ms", "100ms"}
 	add("--timeout", timeouts[own.IntN(len(timeouts))])
-	if w := waits[own.IntN(len(waits))]; w != "" {
-		add("--wait", w)
+	wait := waits[own.IntN(len(waits))]
+	switch twin {
+	case 1:
+		wait = "200ms"
+	case 2:
+		wait = "0"
+	}
+	if wait != "" {
+		add("--wait", wait)
 	}
 	// Few senders share a reply socket, many have one each.
 	if rng.IntN(3) > 0 {
