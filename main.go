@@ -334,8 +334,8 @@ func (a *app) off() bool {
 // lookup finds a variable; of two with one name the first counts, as in getenv(3).
 func lookup(environ []string, key string) string {
 	for _, e := range environ {
-		if v, ok := strings.CutPrefix(e, key+"="); ok {
-			return v
+		if n := len(key); len(e) > n && e[n] == '=' && e[:n] == key {
+			return e[n+1:]
 		}
 	}
 	return ""

@@ -156,11 +156,16 @@ func (e Event) beginning(rows []byte) (posted, found bool) {
 // tells how a turn began. Rows of tool results, of hooks that made the turn go
 // on and of a compaction don't.
 func (e Event) began(row []byte) (posted, tells bool) {
-	var s scan
-	// Nearly every row is another's, and is spared the reading.
-	if !bytes.Contains(row, []byte(`"user"`)) {
+	// Nearly every row is spared the reading. Where the turn is known by its id,
+	// only a poster's message says something.
+	word := `"user"`
+	if e.PromptID != "" {
+		word = `"peer"`
+	}
+	if !bytes.Contains(row, []byte(word)) {
 		return false, false
 	}
+	var s scan
 	if s.feed(row); s.state != whole || !gjson.ValidBytes(row) {
 		return false, false
 	}

@@ -151,12 +151,15 @@ func appendString(dst []byte, s string) []byte {
 // utf16Len counts UTF-16 units, in which the session measures its lines.
 func utf16Len(b []byte) int {
 	n := 0
-	for len(b) > 0 {
-		r, size := utf8.DecodeRune(b)
-		if n++; r > 0xffff {
+	for i := 0; i < len(b); n++ {
+		if b[i] < utf8.RuneSelf {
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRune(b[i:])
+		if i += size; r > 0xffff {
 			n++
 		}
-		b = b[size:]
 	}
 	return n
 }

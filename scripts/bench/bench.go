@@ -28,13 +28,17 @@ const (
 	largeStarts = 9
 )
 
+// patience keeps a loaded machine from ending a post, where what it takes is what
+// is measured, or doesn't matter.
+var patience = []string{"--timeout", "1m"}
+
 // bench is one run.
 type bench struct {
 	starts int
 	also   []build
+	budget []string // flags for ccpost; none for what people get
 
-	dir      string // everything lies there, and goes with it
-	ccpost   string
+	dir      string   // everything lies there, and goes with it
 	peak     string   // the program that measures memory; "" without a C compiler
 	skipped  []string // tools that aren't there
 	versions []string // of interpreters
@@ -43,6 +47,7 @@ type bench struct {
 // result is what a run measured.
 type result struct {
 	starts   int
+	machine  string
 	rows     []figures
 	large    []largeEvent
 	skipped  []string
@@ -52,6 +57,7 @@ type result struct {
 // figures are those of one poster.
 type figures struct {
 	name string
+	idle bool            // it posts nothing
 	wall []time.Duration // sorted
 	cpu  []time.Duration // user and system, sorted
 	peak int64           // bytes; 0 where it wasn't measured
@@ -116,7 +122,7 @@ func (b *bench) run() (r result, err error) {
 		}
 	}
 	for i, run := range runs {
-		f := figures{name: posters[i].name, wall: run.wall, cpu: run.cpu}
+		f := figures{name: posters[i].name, idle: posters[i].session == nil, wall: run.wall, cpu: run.cpu}
 		slices.Sort(f.wall)
 		slices.Sort(f.cpu)
 		if f.size, err = posters[i].size(); err != nil {
@@ -147,7 +153,7 @@ func (b *bench) run() (r result, err error) {
 			return r, errors.Join(fmt.Errorf("a session took %d messages, and was sent %d", n, taken[s]), err)
 		}
 	}
-	r.starts, r.skipped, r.versions = b.starts, b.skipped, b.versions
+	r.starts, r.machine, r.skipped, r.versions = b.starts, machine(), b.skipped, b.versions
 	return r, nil
 }
 
@@ -219,7 +225,7 @@ func (r *runner) spawn(argv []string, in, out *os.File) (status syscall.WaitStat
 
 func (r *runner) failed(code int) error {
 	said, _ := os.ReadFile(r.errs.Name())
-	return fmt.Errorf("%s exited with %d\n%s", r.name, code, said)
+	return fmt.Errorf("%s exited with %d\n%s", r.name, code, bytes.TrimSpace(said))
 }
 
 // filled is a pipe that holds b, and then ends: a hook's standard input as its
@@ -245,17 +251,17 @@ func (b *bench) peakOf(r *runner) (int64, error) {
 		return 0, err
 	}
 	defer in.Close()
-	return b.peakWith(r, in)
+	return b.peakWith(r, r.argv, in)
 }
 
-func (b *bench) peakWith(r *runner, in *os.File) (int64, error) {
+func (b *bench) peakWith(r *runner, argv []string, in *os.File) (int64, error) {
 	out, err := os.CreateTemp(b.dir, "peak")
 	if err != nil {
 		return 0, err
 	}
 	defer os.Remove(out.Name())
 	defer out.Close()
-	status, _, _, err := r.spawn(append([]string{b.peak}, r.argv...), in, out)
+	status, _, _, err := r.spawn(append([]string{b.peak}, argv...), in, out)
 	if err != nil {
 		return 0, err
 	}
@@ -278,6 +284,7 @@ func (b *bench) peakWith(r *runner, in *os.File) (int64, error) {
 // largeEvents posts from events of 1 to 32 MiB, which is the most that a hook
 // takes, and counts its posts.
 func (b *bench) largeEvents(hook *runner) (list []largeEvent, posts int, err error) {
+	argv := append(slices.Clip(hook.argv), patience...)
 	for mib := int64(1); mib <= 32; mib *= 2 {
 		e := largeEvent{size: mib << 20}
 		name := b.file("event")
@@ -292,14 +299,14 @@ func (b *bench) largeEvents(hook *runner) (list []largeEvent, posts int, err err
 				return nil, posts, err
 			}
 			if i < largeStarts {
-				status, _, wall, spawnErr := hook.spawn(hook.argv, in, hook.devnul)
+				status, _, wall, spawnErr := hook.spawn(argv, in, hook.devnul)
 				if err = spawnErr; err == nil && status.ExitStatus() != 0 {
 					err = hook.failed(status.ExitStatus())
 				}
 				walls, posts = append(walls, wall), posts+1
 			} else if b.peak != "" {
 				var peak int64
-				peak, err = b.peakWith(hook, in)
+				peak, err = b.peakWith(hook, argv, in)
 				e.peak, posts = max(e.peak, peak), posts+1
 			}
 			_ = in.Close()

@@ -12,7 +12,7 @@
 // Contract: a figure stands in the table only if every start of its poster exited
 // with 0 and the session that it posts to took exactly as many messages. Wall time
 // is from before fork to after wait4, by a harness without garbage collection,
-// whose own share is the row of a program that does nothing. Peak memory and
+// whose own share is in the time of a program that does nothing. Peak memory and
 // the times of large events come from starts of their own, which nothing is timed
 // beside. With -also other builds of ccpost are measured in the same run, for the
 // screen alone; -readme "" and -plot "" write nothing.
@@ -71,9 +71,9 @@ func run(b *bench, readme, plotFile string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Print(r.table(true))
+	fmt.Print(r.table())
 	if readme != "" {
-		if err := os.WriteFile(readme, []byte(before+r.table(false)+after), 0o644); err != nil {
+		if err := os.WriteFile(readme, []byte(before+r.table()+after), 0o644); err != nil {
 			return err
 		}
 	}
