@@ -34,6 +34,7 @@ func standIn(c golden.Config, show func(line string)) (s *golden.Session, end fu
 		return nil, nil, inbox.Fail(inbox.Internal, inbox.ReasonTempDir, err)
 	}
 	remove := func() { _ = os.RemoveAll(dir) }
+	c.Transcript = true
 	c.ConfigDir, c.SocketDir = filepath.Join(dir, "config"), filepath.Join(dir, "cc-socks")
 	started := make(chan struct{})
 	c.OnLine = func(line []byte) {

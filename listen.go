@@ -35,7 +35,7 @@ func behaviours() string {
 }
 
 func (c *listenCmd) run(a *app) int {
-	s, end, err := standIn(golden.Config{Name: c.Name, Behaviour: golden.Behaviour(c.Behave), Transcript: true}, a.ui.say)
+	s, end, err := standIn(golden.Config{Name: c.Name, Behaviour: golden.Behaviour(c.Behave)}, a.ui.say)
 	if err != nil {
 		return a.ui.fail(err)
 	}
