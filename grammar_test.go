@@ -193,3 +193,25 @@ func TestSnippetCarriesEveryFlag(t *testing.T) {
 		t.Errorf("given is -, carried +\n%s", diff)
 	}
 }
+
+// A token in an argument would stand in every list of processes, and a variable
+// in a profile would change every hook.
+func TestNoFlagTakesAToken(t *testing.T) {
+	var g grammar
+	k, err := g.parser(kong.Writers(io.Discard, io.Discard), kong.Exit(func(int) {}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := 0
+	for _, n := range append(k.Model.Children, k.Model.Node) {
+		for _, f := range n.Flags {
+			flags++
+			if len(f.Envs) > 0 || strings.Contains(f.Name, "token") || strings.Contains(f.Name, "key") {
+				t.Errorf("%s --%s, variables %q", n.Name, f.Name, f.Envs)
+			}
+		}
+	}
+	if flags < 30 {
+		t.Errorf("only %d flags: are they still looked at?", flags)
+	}
+}
