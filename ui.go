@@ -114,6 +114,9 @@ func (u ui) result(e ending) int {
 		detail = u.about + ": " + detail
 	}
 	row := out.Name.Row()
+	if failed == nil && u.quiet && !u.json && !u.verbose {
+		return u.exit(row.Exit) // nobody is told, as after nearly every hook
+	}
 	r := report{
 		Outcome: out.Name, Class: row.Class(), Reason: out.Reason,
 		Detail: printable(detail), Hint: inbox.Hint(out.Name, out.Reason), Exit: u.exit(row.Exit),

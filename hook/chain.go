@@ -130,7 +130,11 @@ func (e Event) beginning(rows []byte) (posted, found bool) {
 	if e.PromptID == "" {
 		needle = []byte(`"user"`)
 	}
-	for rest := rows; ; {
+	rest := rows
+	if e.PromptID != "" && !bytes.Contains(rows, []byte(`"peer"`)) {
+		rest = nil // as nearly always: no poster's message is among them
+	}
+	for {
 		at := bytes.Index(rest, needle)
 		if at < 0 {
 			break
@@ -156,15 +160,6 @@ func (e Event) beginning(rows []byte) (posted, found bool) {
 // tells how a turn began. Rows of tool results, of hooks that made the turn go
 // on and of a compaction don't.
 func (e Event) began(row []byte) (posted, tells bool) {
-	// Nearly every row is spared the reading. Where the turn is known by its id,
-	// only a poster's message says something.
-	word := `"user"`
-	if e.PromptID != "" {
-		word = `"peer"`
-	}
-	if !bytes.Contains(row, []byte(word)) {
-		return false, false
-	}
 	var s scan
 	if s.feed(row); s.state != whole || !gjson.ValidBytes(row) {
 		return false, false
