@@ -461,21 +461,31 @@ func (r *run) end() error {
 	return r.compare(hookInput("SessionEnd").with("session_id", r.id).with("cwd", r.work), line[0])
 }
 
-// hold has one session hold a message and end.
-func (r *run) hold() error {
-	s, err := r.launch(name+"-hold", "hold", nil, nil)
+// ask posts to a session that doesn't take messages from others, as inbound says.
+func (r *run) ask(inbound, reply string) (*scratch.Session, *client, string, error) {
+	s, err := r.launch(name+"-"+inbound, inbound, nil, nil)
 	if err != nil {
-		return err
+		return nil, nil, "", err
 	}
-	c, err := newClient(r.ctx, r.home.Sockets(), "0000000000000002")
+	c, err := newClient(r.ctx, r.home.Sockets(), reply)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrSetup, err)
+		return nil, nil, "", fmt.Errorf("%w: %w", ErrSetup, err)
 	}
-	defer c.close()
 	id, err := c.post(r.ctx, s.Socket, "may I?")
 	if err != nil {
+		c.close()
+		return nil, nil, "", err
+	}
+	return s, c, id, nil
+}
+
+// hold has one session hold a message and end.
+func (r *run) hold() error {
+	s, c, id, err := r.ask("hold", "0000000000000002")
+	if err != nil {
 		return err
 	}
+	defer c.close()
 	for _, want := range []subject{held, expired} {
 		if err := r.receipt(c, s, id, want); err != nil {
 			return err
@@ -487,19 +497,11 @@ func (r *run) hold() error {
 
 // refuse has one session refuse a message.
 func (r *run) refuse() error {
-	s, err := r.launch(name+"-refuse", "refuse", nil, nil)
+	s, c, id, err := r.ask("refuse", "0000000000000003")
 	if err != nil {
 		return err
-	}
-	c, err := newClient(r.ctx, r.home.Sockets(), "0000000000000003")
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrSetup, err)
 	}
 	defer c.close()
-	id, err := c.post(r.ctx, s.Socket, "may I?")
-	if err != nil {
-		return err
-	}
 	if err := r.receipt(c, s, id, refused); err != nil {
 		return err
 	}

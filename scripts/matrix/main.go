@@ -28,13 +28,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"ccpost/scripts/readme"
 )
 
 func main() {
-	readme := flag.String("readme", "README.md", "the file with the table")
+	file := flag.String("readme", "README.md", "the file with the table")
 	results := flag.String("results", "", "folder that keeps the tests' output, and saves running them again")
 	flag.Parse()
-	failed, err := run(*readme, *results, flag.Args())
+	failed, err := run(*file, *results, flag.Args())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "matrix:", err)
 	}
@@ -43,11 +45,11 @@ func main() {
 	}
 }
 
-func run(readme, results string, versions []string) (failed bool, err error) {
+func run(file, results string, versions []string) (failed bool, err error) {
 	if len(versions) == 0 {
 		return false, errors.New("which versions?")
 	}
-	before, after, err := split(readme)
+	before, _, after, err := readme.Section(file, "versions")
 	if err != nil {
 		return false, err
 	}
@@ -76,22 +78,7 @@ func run(readme, results string, versions []string) (failed bool, err error) {
 		failed = failed || len(r.tests.ended("fail")) > 0
 		rows = append(rows, r)
 	}
-	return failed, os.WriteFile(readme, []byte(before+table(rows)+after), 0o644)
-}
-
-// split returns the file up to the table and from its end.
-func split(path string) (before, after string, err error) {
-	const begin, end = "<!-- versions -->\n", "<!-- /versions -->"
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return "", "", err
-	}
-	before, rest, begun := strings.Cut(string(b), begin)
-	_, after, ended := strings.Cut(rest, end)
-	if !begun || !ended {
-		return "", "", fmt.Errorf("%s has no section between %q and %q", path, begin, end)
-	}
-	return before + begin, end + after, nil
+	return failed, os.WriteFile(file, []byte(before+table(rows)+after), 0o644)
 }
 
 func newest() (string, error) {
