@@ -2,8 +2,8 @@
 // once, to stand-in sessions that misbehave in every way that a session can, and
 // holds what each post said of itself against what the session's process read.
 //
-//	go test -v ./scripts/ledger
-//	go test -v ./scripts/ledger -posts 100000 -seed 7
+//	go test -v ./scripts/ledger -posts 10000
+//	go test -v ./scripts/ledger -posts 10000 -seed 7
 //
 // Contract: a session is a process of its own, package golden's behind a front
 // that reads, stalls and closes as it likes. The front reads straight into a

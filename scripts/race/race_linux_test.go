@@ -27,7 +27,7 @@ import (
 	"ccpost/redact"
 )
 
-var tries = flag.Int("tries", 20_000, "how often the library posts; one in a hundred more is by the binary")
+var tries = flag.Int("tries", 5_000, "how often the library posts; one in a hundred more is by the binary")
 
 const (
 	token = "Uf3+Zk8~Xo5.Bq1=Js7/Vw4_Ge9-Pi2Ta6D"
@@ -349,7 +349,7 @@ func TestSwapBinary(t *testing.T) {
 	}
 	a, finish := newArena(t)
 	home := t.TempDir()
-	count := a.post(t, max(*tries/100, 200), func() string {
+	count := a.post(t, max(*tries/100, 100), func() string {
 		cmd := exec.Command(bin, "send", "--wait", "0", "hello")
 		cmd.Env = []string{
 			"HOME=" + home, "CLAUDE_CODE_MESSAGING_SOCKET=" + a.path, "CLAUDE_CODE_MESSAGING_TOKEN=" + token,
