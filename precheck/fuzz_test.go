@@ -80,7 +80,7 @@ func naive(path string) string {
 			return p + " is no directory"
 		}
 		uid := int(fi.Sys().(*syscall.Stat_t).Uid)
-		others := fi.Mode().Perm()&0o002 != 0 && fi.Mode()&fs.ModeSticky == 0
+		others := fi.Mode().Perm()&0o022 != 0 && fi.Mode()&fs.ModeSticky == 0
 		if uid != 0 && uid != os.Geteuid() || others {
 			return p + " is open to others"
 		}
