@@ -15,4 +15,8 @@
 // or something that the version hasn't got, skips with a line of its own (-v
 // shows it) that begins with `live: not run: ` and the test's name. Whatever
 // else fails is a failure.
+//
+// The README's picture of two terminals is made anew by one of the tests:
+//
+//	go test -tags live ./scripts/live -run TestPicture -picture ../../docs/session.svg
 package live
