@@ -119,7 +119,7 @@ func (c *hookCmd) run(a *app) (code int) {
 	code = a.ended(c.fire(a, ctx))
 	// What became of the message is said; nothing that happens now unsays it.
 	defer func() { _ = recover() }()
-	hook.Drain(ctx, a.stdin)
+	hook.Drain(ctx, a.stdin, hook.AfterValue)
 	return code
 }
 

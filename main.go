@@ -127,7 +127,7 @@ func run(ctx context.Context, args []string, stdin *os.File, stdout, stderr io.W
 		// Whoever writes the event is let finish also where the flags are wrong.
 		ctx, cancel := context.WithTimeout(a.ctx, hookTimeout)
 		defer cancel()
-		hook.Drain(ctx, stdin)
+		hook.Drain(ctx, stdin, hook.Midway)
 	}
 	return code
 }

@@ -20,14 +20,15 @@ const (
 	// whole reading.
 	slice = 20 * time.Millisecond
 
-	// grace is how long Drain waits for more after a whole value. Claude Code
-	// closes the pipe right after writing, and a writer who holds it open and
+	// AfterValue is how long Drain need wait for more after a whole value. Claude
+	// Code closes the pipe right after writing, and a writer who holds it open and
 	// says nothing shall not cost a hook its whole budget.
-	grace = 50 * time.Millisecond
+	AfterValue = 50 * time.Millisecond
 
-	// pause is how long it waits in the midst of more: on a busy machine a
-	// writer of 20 MB can be off its processor for a tenth of a second.
-	pause = 300 * time.Millisecond
+	// Midway is how long it waits where more must come, or nothing has come yet:
+	// on a busy machine a writer of 20 MB can be off its processor for a tenth of
+	// a second, and has to be started first.
+	Midway = 500 * time.Millisecond
 )
 
 // errQuiet is the end of a patience that was shorter than the context.
@@ -61,12 +62,12 @@ func Read(ctx context.Context, in io.Reader) ([]byte, error) {
 		s.feed(buf)
 		switch {
 		case s.state == deep:
-			src.drain(ctx, pause)
+			src.drain(ctx, Midway)
 			return nil, errTooDeep()
 		case s.at > MaxBytes:
 			size := int64(len(buf))
 			buf = nil
-			rest, eof := src.drain(ctx, pause)
+			rest, eof := src.drain(ctx, Midway)
 			return nil, tooLarge(size+rest, eof)
 		case s.state == whole:
 			return buf[s.start:s.at:s.at], nil
@@ -83,11 +84,12 @@ func Read(ctx context.Context, in io.Reader) ([]byte, error) {
 }
 
 // Drain reads and discards what is left of in, so that its writer never sees
-// EPIPE, until the end, until the context is done, or until nothing has come
-// for 50 ms (300 ms once something has). It needs 64 KiB however much there is.
-func Drain(ctx context.Context, in io.Reader) {
+// EPIPE, until the end, until the context is done, or until nothing has come for
+// as long as patience (Midway, once something has). It needs 64 KiB however much
+// there is.
+func Drain(ctx context.Context, in io.Reader, patience time.Duration) {
 	if src, err := open(in); err == nil {
-		src.drain(ctx, grace)
+		src.drain(ctx, patience)
 	}
 }
 
@@ -196,6 +198,6 @@ func (in input) drain(ctx context.Context, patience time.Duration) (size int64, 
 		if err != nil {
 			return size, err == io.EOF
 		}
-		patience = pause
+		patience = Midway
 	}
 }

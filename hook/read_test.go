@@ -143,11 +143,11 @@ func TestReadWhole(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			onEach(t, writes(tt.in), func(t *testing.T, r *os.File) {
 				check(t, r)
-				hook.Drain(budget(t, long), r)
+				hook.Drain(budget(t, long), r, hook.AfterValue)
 			})
 			onEach(t, writes(strings.Split(tt.in, "")...), func(t *testing.T, r *os.File) {
 				check(t, r)
-				hook.Drain(budget(t, long), r)
+				hook.Drain(budget(t, long), r, hook.AfterValue)
 			})
 			check(t, strings.NewReader(tt.in))
 			check(t, iotest.DataErrReader(iotest.OneByteReader(strings.NewReader(tt.in))))
@@ -176,7 +176,7 @@ func TestReadOpenEnd(t *testing.T) {
 			go write(w)
 			ctx := budget(t, long)
 			wantValue(t, ctx, r, `{"a":1}`)
-			hook.Drain(ctx, r)
+			hook.Drain(ctx, r, hook.AfterValue)
 			if ctx.Err() != nil {
 				t.Error("Drain waited for the deadline")
 			}
@@ -238,7 +238,7 @@ func TestReadCancelled(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	hook.Drain(ctx, r)
+	hook.Drain(ctx, r, hook.AfterValue)
 }
 
 // The descriptor may be shared with the processes around us.
@@ -276,7 +276,7 @@ func TestReadLarge(t *testing.T) {
 		in := doc(20_000_000)
 		onEach(t, writes(in, "\n"), func(t *testing.T, r *os.File) {
 			wantValue(t, budget(t, long), r, in)
-			hook.Drain(budget(t, long), r)
+			hook.Drain(budget(t, long), r, hook.AfterValue)
 		})
 	})
 	t.Run("as large as allowed", func(t *testing.T) {
@@ -314,7 +314,7 @@ func TestReadLarge(t *testing.T) {
 	t.Run("20 MB after the value", func(t *testing.T) {
 		onEach(t, writes("{}", strings.Repeat("x", 20_000_000)), func(t *testing.T, r *os.File) {
 			wantValue(t, budget(t, long), r, "{}")
-			hook.Drain(budget(t, long), r)
+			hook.Drain(budget(t, long), r, hook.AfterValue)
 		})
 	})
 }
@@ -335,7 +335,7 @@ func TestReadOtherInputs(t *testing.T) {
 		}
 		defer f.Close()
 		wantValue(t, budget(t, long), f, strings.TrimSpace(captures(t)["Stop.json"]))
-		hook.Drain(budget(t, long), f)
+		hook.Drain(budget(t, long), f, hook.AfterValue)
 	})
 	t.Run("directory", func(t *testing.T) {
 		f, err := os.Open(".")
@@ -353,7 +353,7 @@ func TestReadOtherInputs(t *testing.T) {
 		w.Close()
 		r.Close()
 		wantReason(t, budget(t, long), r, hook.NoInput, "nothing on standard input: use of closed file")
-		hook.Drain(t.Context(), r)
+		hook.Drain(t.Context(), r, hook.AfterValue)
 	})
 	t.Run("write-only file", func(t *testing.T) {
 		f, err := os.OpenFile(filepath.Join(t.TempDir(), "f"), os.O_CREATE|os.O_WRONLY, 0o600)
@@ -395,7 +395,7 @@ func TestReadOtherInputs(t *testing.T) {
 	t.Run("none", func(t *testing.T) {
 		wantReason(t, t.Context(), nil, hook.NoInput, "nothing on standard input: there is none")
 		wantReason(t, t.Context(), (*os.File)(nil), hook.NoInput, "nothing on standard input: invalid argument")
-		hook.Drain(t.Context(), nil)
+		hook.Drain(t.Context(), nil, hook.AfterValue)
 	})
 	t.Run("failing reader", func(t *testing.T) {
 		r := io.MultiReader(strings.NewReader("{"), iotest.ErrReader(errors.New("disk on fire")))

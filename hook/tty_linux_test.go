@@ -34,7 +34,7 @@ func TestReadTerminal(t *testing.T) {
 	wantReason(t, budget(t, 60*time.Millisecond), tty, hook.NoInput, "nothing on standard input: silent until the deadline")
 	master.WriteString("{}\n")
 	wantValue(t, budget(t, long), tty, "{}")
-	hook.Drain(budget(t, long), tty)
+	hook.Drain(budget(t, long), tty, hook.AfterValue)
 	master.WriteString("\x04") // end of input, as typed
 	wantReason(t, budget(t, long), tty, hook.NoInput, "nothing on standard input")
 }
