@@ -1,13 +1,24 @@
 // Package envtoken finds an inbox: from a session's environment, or from the
 // registry in which every running session writes a record and a key.
 //
-// It makes an inbox.Target, which says where the socket is, who must answer
-// there, and with which token. The environment's token goes to the
-// environment's socket, byte for byte, and to no other; every other socket
-// takes the key of the record that names it, read only after package precheck
-// has passed the path. Records, keys and their folder must be this user's own.
+// A [Finder] makes an inbox.Target, which says where the socket is, who must
+// answer there, and with which token. There are three ways in: [Finder.Self] is
+// the inbox of the session in whose environment the caller runs, [Finder.Find]
+// that of a session known by its name, id, pid or directory, [Finder.Path] the
+// one at an explicit path. Each gives a [Match], whose Err says why there is
+// nothing to post to.
 //
-// It connects to nothing and writes nothing. Its errors are *inbox.Error.
+// The environment's token goes to the environment's socket, byte for byte, and
+// to no other; every other socket takes the key of the record that names it,
+// read only after package precheck has passed the path. Records, keys and their
+// folder must be this user's own.
+//
+// [Finder.Settings] is about what happens behind the socket: [Settings.Policy]
+// says what a session lets in, and which file decides.
+//
+// The package sends nothing. It connects only where several live records bear one
+// session id, to see which of them answers, and [Settings.Set] alone writes. Its
+// errors are *inbox.Error.
 package envtoken
 
 import (
@@ -33,8 +44,8 @@ const (
 	EnvConfigDir = "CLAUDE_CONFIG_DIR"
 )
 
-// Finder looks where its fields say. The zero value of all but Getenv is the
-// production setting.
+// Finder looks where its fields say. Getenv must be set, to os.Getenv as a rule;
+// the zero value of all others is the production setting.
 type Finder struct {
 	Getenv     func(string) string
 	ConfigDirs []string         // where registries are; none is $CLAUDE_CONFIG_DIR, else ~/.claude

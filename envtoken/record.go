@@ -37,15 +37,15 @@ const (
 // a version doesn't write are empty.
 type Session struct {
 	PID       int
-	ID        string
-	Name      string
-	Cwd       string
-	Version   string
-	Status    string // idle, busy, waiting, shell, or whatever a version says
-	Tmux      string // SESSION:@WINDOW.%PANE, only where it runs in tmux
-	Socket    string
+	ID        string    // another one after /clear
+	Name      string    // not of one session alone: two may bear it
+	Cwd       string    // its working directory
+	Version   string    // of Claude Code, as in 2.1.332
+	Status    string    // idle, busy, waiting, shell, or whatever a version says
+	Tmux      string    // SESSION:@WINDOW.%PANE, only where it runs in tmux
+	Socket    string    // its inbox
 	StartedAt time.Time // zero where it isn't known
-	ConfigDir string
+	ConfigDir string    // the one whose registry has the record
 
 	procStart, pidDomain string
 	finder               *Finder

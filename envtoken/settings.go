@@ -61,11 +61,11 @@ func (v Inbound) stricter(than Inbound) bool {
 type Scope string
 
 const (
-	Managed Scope = "managed"
-	Flag    Scope = "flag" // --settings of a running session: can't be seen from outside it
-	User    Scope = "user"
-	Project Scope = "project"
-	Local   Scope = "local"
+	Managed Scope = "managed" // the system's, for every user
+	Flag    Scope = "flag"    // --settings of a running session: can't be seen from outside it
+	User    Scope = "user"    // settings.json of the config dir
+	Project Scope = "project" // .claude/settings.json of the session's directory
+	Local   Scope = "local"   // .claude/settings.local.json there
 )
 
 // Source is one place that may set crossSessionInbound.
@@ -83,9 +83,9 @@ type Source struct {
 // Policy is what the sources come to for one directory.
 type Policy struct {
 	Sources  []Source // in rank: the first value counts, but Project and Local only tighten
-	Value    Inbound
-	By       *Source // which of Sources decides; nil where none sets a value
-	Revision string  // of the user's file: changes with every byte; "absent" without one, empty if unreadable
+	Value    Inbound  // what they come to; Unset where none sets a value
+	By       *Source  // which of Sources decides; nil where none sets a value
+	Revision string   // of the user's file: changes with every byte; "absent" without one, empty if unreadable
 }
 
 // Prompting is what a session that prompts for permissions does.

@@ -26,6 +26,7 @@ type Match struct {
 // Ambiguous is the cause of an ambiguous-target: the sessions that match.
 type Ambiguous struct{ Sessions []*Session }
 
+// Error lists the sessions in one line: name, pid, short id, directory.
 func (a *Ambiguous) Error() string {
 	var list []string
 	for _, s := range a.Sessions {
@@ -40,8 +41,9 @@ func (s *Session) ShortID() string { return s.ID[:min(len(s.ID), minPrefix)] }
 // Find resolves WHO: self, a session's name, its id or 8 or more characters of
 // it, its pid, the absolute path of a socket, or dir:PATH for the sessions that
 // work inside a directory; name:, id:, pid: and uds: before it settle what it
-// is. More than one match is an error, unless all is set or a directory was
-// asked for; both leave out the caller's own session.
+// is. More than one match is an error, with [*Ambiguous] as its cause, unless all
+// is set or a directory was asked for; both leave out the caller's own session.
+// A session that is known and can't be posted to is a Match with its Err.
 //
 // It connects only where several live records bear one session id: each that
 // passes the checks is asked for an answer, and sent nothing.
@@ -247,8 +249,9 @@ func noneIs(who string, own bool, records []Record) string {
 }
 
 // Nowhere is the error of a search that found nothing: what wasn't found, where,
-// and what could not be looked into. That what was looked for could be there
-// makes it another outcome than the one given.
+// and, by errs as Records gives them, what could not be looked into. Where there
+// is such a registry, the first one's outcome stands in the place of the one
+// given, since the session may be in there.
 func (f *Finder) Nowhere(outcome inbox.Name, what string, errs []*inbox.Error) *inbox.Error {
 	var reason inbox.Reason
 	why := fmt.Errorf("%s in %s", what, f.Where())
@@ -261,7 +264,8 @@ func (f *Finder) Nowhere(outcome inbox.Name, what string, errs []*inbox.Error) *
 	return inbox.Fail(outcome, reason, why)
 }
 
-// Where names the registries that are looked into.
+// Where names the registries that are looked into, for an error of who finds
+// nothing there.
 func (f *Finder) Where() string {
 	var dirs []string
 	for _, d := range f.configDirs() {

@@ -2,6 +2,11 @@
 // as a real one was captured to behave, and an independent second reading of
 // the protocol.
 //
+// [Start] starts one, [Session.Environ] is what its commands would have in their
+// environment, and [Session.Wait] and [Session.Messages] say what it took.
+// [ParseLine] and [ParseEnvelope] read what a client writes, more strictly than a
+// session does.
+//
 // Its contract: a writer that can only look at sockets and files must not be
 // able to tell the stand-in from a session, for each Behaviour that it offers.
 // What the inbox does, and how each fact was measured, is in PROTOCOL.md

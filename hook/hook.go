@@ -1,13 +1,13 @@
 // Package hook turns something that happened into the text of one message, or
-// into a reason not to send one. What happens is a Claude Code hook event on
-// standard input, or a command that has ended: Command.Text, with the Tail of
+// into a reason not to send one. What happened is a Claude Code hook event on
+// standard input, or a command that has ended: [Command.Text], with the [Tail] of
 // what it printed.
 //
-// An event's way through it is Read, Parse, Event.Guard and Event.Chain, then
-// Event.Text or Event.Expand, and Drain once the message is posted. Hooks run at
-// every tool call and their exit code 2 blocks the event, so the package holds
-// to this: no input makes it panic, recurse without bound, buffer more than
-// MaxBytes or wait beyond the deadline that it was given.
+// An event's way through it is [Read], [Parse], [Event.Guard] and [Event.Chain],
+// then [Event.Text] or [Event.Expand], and [Drain] once the message is posted.
+// Hooks run at every tool call and their exit code 2 blocks the event, so the
+// package holds to this: no input makes it panic, recurse without bound, buffer
+// more than [MaxBytes] or wait beyond the deadline that it was given.
 //
 // It opens no file of its own, starts no process and prints nothing. It doesn't
 // know where the message goes: whether the target is the event's own session is

@@ -1,11 +1,22 @@
 // Package inbox is the client of a Claude Code session's inbox socket: it posts
 // one message and says what became of it.
 //
+// A [Target] says where an inbox is, who must answer there and which token opens
+// it. Package envtoken makes one, from a session's environment or from its name;
+// who knows path and token makes one by hand. [Post] sends a [Message] there,
+// [Check] goes as far as Post without connecting, [Probe] connects and writes
+// nothing, [Rename] gives the session another name.
+//
 // Post refuses a bad message before anything is touched, has package precheck
 // vouch for the directories, the path and, once connected, the process behind
 // it, and only then writes two lines: the token, and the message. Nothing is
-// retried after the first byte of the message line. What it returns says what
-// is known, from evidence, and no more: see Table for every way it can end.
+// retried after the first byte of the message line.
+//
+// The [Outcome] says what is known, from evidence, and no more. Its [Name] is one
+// of those in [Table], which has a sentence, an exit code and the answer to
+// whether to send again for each. An outcome that is no success comes with an
+// [*Error]: errors.Is tells its class, [ErrSocketGone] for instance, and
+// errors.As its name, its reason and its cause.
 //
 // The package does not find sessions (package envtoken does), prints nothing,
 // starts no process, and keeps no state between calls. It is safe for use by
@@ -24,11 +35,11 @@ import (
 	"ccpost/redact"
 )
 
-// ErrChanged is what Current says, by Changed, of another session than the one
-// that was meant.
+// ErrChanged is what [Target].Current returns, made by [Changed], where another
+// session is there than the one that was meant.
 var ErrChanged = errors.New("it is another session now")
 
-// Changed is an ErrChanged that says what changed.
+// Changed makes an error that is ErrChanged, for errors.Is, and says what changed.
 func Changed(what string) error { return changed(what) }
 
 type changed string
@@ -55,6 +66,8 @@ const (
 	// without its newline (PROTOCOL.md, Writing).
 	MaxLine = 1_048_576
 
+	// DefaultDialTimeout and DefaultWriteTimeout bound connecting and writing,
+	// each by itself, within the context's deadline.
 	DefaultDialTimeout  = 5 * time.Second
 	DefaultWriteTimeout = 5 * time.Second
 
@@ -95,10 +108,10 @@ type Target struct {
 	// Projects: no transcript, and so no queued.
 	Projects, Cwd string
 
-	// Current says which session is at Path now. It is asked just before the
-	// message is written, when any error stops the post, and once more at the
-	// end, when only ErrChanged says something: a session may have ended since.
-	// An id of "" means that no record tells; nil says the same.
+	// Current, if set, says which session is at Path now; an id of "" means that
+	// no record tells. It is asked just before the message is written, when any
+	// error stops the post, and once more at the end, when only ErrChanged counts:
+	// a session may have ended since.
 	Current func() (sessionID string, err error)
 }
 
@@ -131,18 +144,20 @@ type Options struct {
 	DialTimeout  time.Duration // 0 is DefaultDialTimeout
 	WriteTimeout time.Duration // 0 is DefaultWriteTimeout
 
-	Wait        time.Duration // for a word on the message; 0 is DefaultWait, less is none
-	HeldIsFinal bool          // don't wait for what becomes of a held message
-	OnBind      func()        // called before a reply socket is bound, which a signal must not leave behind
+	// Wait is how long at most to wait for a word on the message; a post returns
+	// as soon as there is one. 0 is DefaultWait, less is NoWait.
+	Wait        time.Duration
+	HeldIsFinal bool   // don't wait for what becomes of a held message
+	OnBind      func() // called before a reply socket is bound, which a signal must not leave behind
 
-	Logger *slog.Logger // one debug line on success, one warn line on failure
+	Logger *slog.Logger // gets one debug line on success, one warn line on failure; nil is none
 }
 
 func (o Options) precheck() precheck.Options {
 	return precheck.Options{Stat: o.Stat, UID: o.UID}
 }
 
-// What is known of the token after a post.
+// What is known of the token after a post: the values of [Outcome].Auth.
 const (
 	AuthNone      = "none"      // it was not written
 	AuthOffered   = "offered"   // it was written; sessions don't answer that
@@ -150,7 +165,7 @@ const (
 	AuthConfirmed = "confirmed" // the session took or told of the message behind it
 )
 
-// What an outcome rests on.
+// What an outcome rests on: the values of [Outcome].Evidence.
 const (
 	EvidenceNone       = "none"
 	EvidenceRead       = "read"       // a clean end of file: every byte was read
@@ -163,8 +178,8 @@ type Outcome struct {
 	Name      Name
 	Reason    Reason        // which of the ways to Name it was; may be empty
 	Sent      bool          // whether any byte of the message line left
-	Auth      string        // one of the words above
-	Evidence  string        // one of the words above
+	Auth      string        // what is known of the token: AuthNone and the others
+	Evidence  string        // what it rests on: EvidenceNone and the others
 	MsgID     string        // the message's id in the frame; empty where none was made
 	SessionID string        // the session that the frame was addressed to; may be empty
 	Elapsed   time.Duration // from the call to its end

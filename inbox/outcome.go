@@ -118,11 +118,10 @@ var Table = []Row{
 }
 
 // Row gives what the name means; a name that isn't in Table reads as Internal.
-// Keep what it returns as it is. Inlined, it and Fail would stand in the binary
-// forty times.
+// It is Table's own row, not a copy: don't change it.
 //
 //go:noinline
-func (n Name) Row() *Row {
+func (n Name) Row() *Row { // inlined, it and Fail would stand in the binary forty times
 	internal := 0
 	for i := range Table {
 		switch Table[i].Name {
@@ -135,7 +134,8 @@ func (n Name) Row() *Row {
 	return &Table[internal]
 }
 
-// Class is the one word for the row's class, "" where there is none.
+// Class is the one word for the row's class, "precheck" for ErrPrecheck for
+// instance, and "" where nothing failed or the failure has no class.
 func (r *Row) Class() string {
 	switch r.Kind {
 	case ErrPrecheck:
@@ -156,7 +156,7 @@ func (r *Row) Class() string {
 	return ""
 }
 
-// Exit is the exit code for a process that ended so.
+// Exit is the exit code for a process whose post ended so.
 func (n Name) Exit() int { return n.Row().Exit }
 
 // Reason says which of the ways to an outcome it was, in one word for programs.

@@ -3,8 +3,8 @@
 // Every way in which the standard library turns a value into text (fmt with
 // any verb, log/slog, encoding/json and whatever else takes a TextMarshaler)
 // gives the same placeholder, whether the token is set or not. The characters
-// come out through Reveal alone, which the program calls in one place: where
-// the auth line is written. A test in this package holds the source to that.
+// come out through [Token.Reveal] alone, which the program calls in one place:
+// where the auth line is written. A test in this package holds the source to that.
 //
 // It does not protect against reflection with unsafe, a debugger or a core dump.
 package redact

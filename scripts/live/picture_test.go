@@ -67,11 +67,16 @@ func TestPicture(t *testing.T) {
 		t.Errorf("the shell beside it shows %v", sent)
 	}
 	shown := s.lines(t, "terminal:0")
-	// The notice of the debug file, which only a test has, and the row of hints
-	// below the prompt.
-	shown = slices.DeleteFunc(shown, func(l screen.Line) bool {
-		return strings.Contains(l.String(), h.Dir) || strings.Contains(l.String(), "? for shortcuts")
-	})
+	// Left out: the notice of the debug file, which only a test has, and what
+	// comes and goes above and below the prompt's two rules.
+	rule := func(l screen.Line) bool { return strings.HasPrefix(l.String(), "──") }
+	top := slices.IndexFunc(shown, rule)
+	if top < 1 {
+		t.Fatalf("no prompt in %v", shown)
+	}
+	bottom := top + 1 + slices.IndexFunc(shown[top+1:], rule)
+	shown = slices.Delete(shown[:bottom+1], top-1, top)
+	shown = slices.DeleteFunc(shown, func(l screen.Line) bool { return strings.Contains(l.String(), h.Dir) })
 	blank := func(l screen.Line) bool { return len(l) == 0 }
 	shown = slices.CompactFunc(shown, func(a, b screen.Line) bool { return blank(a) && blank(b) })
 	if blank(shown[0]) {
