@@ -52,8 +52,8 @@ func mounted() bool {
 // ownPIDDomain names the container in which this process sees pids, as records
 // spell it; "" where the system doesn't tell.
 func ownPIDDomain() string {
-	ns, err := os.Readlink("/proc/self/ns/pid")
-	if err != nil {
+	ns := ownPIDNamespace()
+	if ns == "" {
 		return ""
 	}
 	data, _ := os.ReadFile("/etc/machine-id")
@@ -62,4 +62,13 @@ func ownPIDDomain() string {
 		return ""
 	}
 	return "linux:" + id + ":" + ns
+}
+
+// ownPIDNamespace is the last part of ownPIDDomain, pid:[<inode>].
+func ownPIDNamespace() string {
+	ns, err := os.Readlink("/proc/self/ns/pid")
+	if err != nil {
+		return ""
+	}
+	return ns
 }

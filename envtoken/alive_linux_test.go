@@ -217,3 +217,31 @@ func TestAnotherPIDNamespace(t *testing.T) {
 	w.put(w.file(1), w.record(1, fields{"pidDomain": there, "procStart": nil}), 0o644)
 	only(t, w, "another container")
 }
+
+// Only a pid of this process's own container can be held against nobody's.
+func TestHere(t *testing.T) {
+	if ownPIDDomain() == "" {
+		t.Skip("the system doesn't tell its pid domain")
+	}
+	for _, c := range []struct {
+		domain any
+		want   bool
+	}{
+		{ownPIDDomain(), true},
+		{"linux::" + ownPIDNamespace(), true}, // no machine id, or another spelling of it
+		{ownPIDDomain() + "0", false},
+		{"", false},
+		{nil, false},
+	} {
+		w := newWorld(t)
+		pid, _ := w.session(fields{"pidDomain": c.domain})
+		path := w.socket(pid)
+		vars := []string{EnvSocket + "=" + path, EnvToken + "=" + keyToken, fmt.Sprint(EnvPID, "=", pid)}
+		targets := map[string]inbox.Target{"environment": w.finder(vars...).Self(t.Context()).Target, "path": w.finder().Path(t.Context(), path).Target}
+		for by, target := range targets {
+			if target.PID != pid || target.Here == nil || target.Here() != c.want {
+				t.Errorf("by %s, pidDomain %v: want %v of %v", by, c.domain, c.want, target)
+			}
+		}
+	}
+}

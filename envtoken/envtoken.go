@@ -120,7 +120,7 @@ func (f *Finder) ownInbox(ctx context.Context, path string, pid int) Match {
 		return m
 	}
 	m.Session = s
-	t.Name, t.Version, t.Current = s.Name, s.Version, s.current
+	t.Name, t.Version, t.Current, t.Here = s.Name, s.Version, s.current, s.here
 	t.Projects, t.Cwd = s.projects(), s.Cwd
 	if t.PID == 0 {
 		t.PID = s.PID

@@ -135,6 +135,14 @@ func (s *Session) alive(domain string) error {
 	return inbox.Fail(inbox.NotLive, "", err)
 }
 
+// here reports whether the session's pid is of this process's own pid namespace,
+// whatever the machine is called: the session's socket is on no other. A sandbox
+// has a namespace of its own, in which nobody outside has a pid.
+func (s *Session) here() bool {
+	ns := ownPIDNamespace()
+	return ns != "" && strings.HasSuffix(s.pidDomain, ":"+ns)
+}
+
 // gone reports whether no process has this id. One that isn't ours to signal is
 // one.
 func gone(pid int) bool {
@@ -165,7 +173,7 @@ func (s *Session) Target() (inbox.Target, error) {
 func (s *Session) known() inbox.Target {
 	return inbox.Target{
 		Path: s.Socket, FromKey: true, SessionID: s.ID, PID: s.PID, Name: s.Name, Version: s.Version,
-		Current: s.current, Projects: s.projects(), Cwd: s.Cwd,
+		Current: s.current, Here: s.here, Projects: s.projects(), Cwd: s.Cwd,
 	}
 }
 

@@ -103,6 +103,11 @@ type Target struct {
 	Name      string // the session's name in its record, for reports
 	Version   string // the session's version, as in 2.1.332; empty where it isn't known
 
+	// Here says whether PID is of this process's own pid namespace. It is asked
+	// only where whoever answers is of none that is seen from here: that is then
+	// another process than the one meant. nil says that it isn't known.
+	Here func() bool
+
 	// Projects and Cwd are where the session's transcript is looked for: the
 	// folder projects of its config dir, and its working directory. Empty
 	// Projects: no transcript, and so no queued.

@@ -269,6 +269,9 @@ func (p *post) connect(c conn) (cred precheck.Cred, failed *Error) {
 	if err := precheck.Peer(cred, p.o.precheck().OwnUID(), p.t.PID); err != nil {
 		return cred, FailPrecheck(err)
 	}
+	if cred.PID == 0 && p.t.Here != nil && p.t.Here() {
+		return cred, Fail(ForeignSocket, ReasonPeerPID, errors.New("who answers is in another container"))
+	}
 	return cred, nil
 }
 

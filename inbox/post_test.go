@@ -289,6 +289,21 @@ func TestPostForeignPeer(t *testing.T) {
 			t.Errorf("%s: %d bytes arrived, token %s", c.name, len(b), out.Auth)
 		}
 	}
+	// From outside of all that has a pid here: another, if the one meant has one.
+	for _, here := range []bool{true, false} {
+		path, got := recorder(t, readAll)
+		o := inbox.Options{Peer: func(int) (precheck.Cred, error) { return precheck.Cred{UID: uid}, nil }}
+		target := inbox.Target{Path: path, PID: 7, Here: func() bool { return here }, Token: parse(t, "0123456789abcdef0123456789abcdef")}
+		out, err := inbox.Post(within(t, time.Second), target, inbox.Message{Body: "x"}, o)
+		if here {
+			check(t, out, err, inbox.ForeignSocket, inbox.ReasonPeerPID)
+		} else {
+			check(t, out, err, inbox.SentNoReceipt, "")
+		}
+		if b := got(); len(b) == 0 != here {
+			t.Errorf("here %v: %d bytes arrived", here, len(b))
+		}
+	}
 	// The same with the system's own word: this process is not process 1.
 	path, got := recorder(t, readAll)
 	target := inbox.Target{Path: path, PID: os.Getpid() + 1, Token: parse(t, "0123456789abcdef0123456789abcdef")}

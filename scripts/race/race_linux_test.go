@@ -313,7 +313,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// report prints the counts, and fails where the session was never reached: then
+// report prints the counts, and fails where the session was hardly reached: then
 // nothing was raced for.
 func (a *arena) report(t *testing.T, what string, count map[string]int, connections int, got []byte) {
 	t.Helper()
@@ -321,8 +321,12 @@ func (a *arena) report(t *testing.T, what string, count map[string]int, connecti
 	for _, outcome := range slices.Sorted(maps.Keys(count)) {
 		t.Logf("%8d %s", count[outcome], outcome)
 	}
-	if a.reached.Load() == 0 {
-		t.Error("the session was never reached")
+	posts := 0
+	for _, n := range count {
+		posts += n
+	}
+	if a.reached.Load() < int64(posts/500) {
+		t.Errorf("of %d posts the session was reached by too few", posts)
 	}
 }
 
@@ -339,14 +343,21 @@ func TestSwap(t *testing.T) {
 	}
 }
 
-// The same by the binary, whose target is its environment's.
-func TestSwapBinary(t *testing.T) {
+// build gives the path of the binary.
+func build(t *testing.T) string {
+	t.Helper()
 	bin := filepath.Join(t.TempDir(), "ccpost")
-	build := exec.Command("go", "build", "-o", bin, "ccpost")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
+	cmd := exec.Command("go", "build", "-o", bin, "ccpost")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	return bin
+}
+
+// The same by the binary, whose target is its environment's.
+func TestSwapBinary(t *testing.T) {
+	bin := build(t)
 	a, finish := newArena(t)
 	home := t.TempDir()
 	count := a.post(t, max(*tries/100, 100), func() string {
