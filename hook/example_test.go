@@ -30,7 +30,7 @@ func ExampleEvent() {
 		what, _, _ := strings.Cut(reason, ";") // behind it: what to do about it
 		fmt.Println("skipped:", what)
 	}
-	hook.Drain(ctx, stdin)
+	hook.Drain(ctx, stdin, hook.AfterValue)
 
 	// Output:
 	// Stop in api: The migration is done.
