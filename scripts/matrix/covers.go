@@ -21,6 +21,7 @@ var covers = map[string]string{
 	"TestList":                      "post",
 	"TestListNamesThePane":          "interactive",
 	"TestNoInboxWithoutNetwork":     "",
+	"TestPicture":                   "interactive",
 	"TestPlugin":                    "hooks",
 	"TestPluginIsValid":             "",
 	"TestPluginTellsOfAQuestion":    "interactive",

@@ -86,7 +86,7 @@ func TestTable(t *testing.T) {
 	delete(panicking, "TestPolicyDecides") // refuse
 	missing := all("pass")
 	var lines []string
-	for _, test := range []string{"TestListNamesThePane", "TestPluginTellsOfAQuestion", "TestRenameShowsOnScreen", "TestSessionChangedAfterClear", "TestUserDecides"} {
+	for _, test := range []string{"TestListNamesThePane", "TestPicture", "TestPluginTellsOfAQuestion", "TestRenameShowsOnScreen", "TestSessionChangedAfterClear", "TestUserDecides"} {
 		missing[test] = "skip"
 		lines = append(lines, notRun(test, "no tmux"))
 	}
@@ -112,7 +112,7 @@ func TestTable(t *testing.T) {
 			"\n(1) 1.2.3: not run, the run ended before: `TestPolicyDecides`\n" +
 			"\n(2) 1.2.3: failed: `TestRefused`\n", true},
 		{"no tmux", output(missing, lines...), "| 1.2.3 | yes | yes | yes (1) | yes | yes | yes (1) | yes | yes | not run (1) |\n" +
-			"\n(1) 1.2.3: not run, no tmux: `TestListNamesThePane`, `TestPluginTellsOfAQuestion`, `TestRenameShowsOnScreen`, `TestSessionChangedAfterClear`, `TestUserDecides`\n", false},
+			"\n(1) 1.2.3: not run, no tmux: `TestListNamesThePane`, `TestPicture`, `TestPluginTellsOfAQuestion`, `TestRenameShowsOnScreen`, `TestSessionChangedAfterClear`, `TestUserDecides`\n", false},
 		{"none runs", output(old, why...), "| 1.2.3" + strings.Repeat(" | not run (1)", 9) + " |\n" +
 			"\n(1) 1.2.3: not run, no inbox: every test\n", false},
 		{"none says why", output(all("skip")), "| 1.2.3" + strings.Repeat(" | not run (1)", 9) + " |\n" +
