@@ -2,7 +2,6 @@ package envtoken
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 
 	"ccpost/inbox"
 	"ccpost/precheck"
+	"ccpost/precheck/digest"
 	"ccpost/redact"
 )
 
@@ -245,7 +245,7 @@ func (s *Session) named() (string, error) {
 // token reads the session's key. Its name is the hash of the socket's path as the
 // record spells it, not of what links resolve to.
 func (s *Session) token() (redact.Token, error) {
-	sum := sha256.Sum256([]byte(s.Socket))
+	sum := digest.Sum256([]byte(s.Socket))
 	path := filepath.Join(s.ConfigDir, sessionsDir, fmt.Sprintf("%d.%s.key", s.PID, hex.EncodeToString(sum[:])))
 	data, err := precheck.ReadFile(path, maxFile, precheck.FileOptions{UID: s.finder.Precheck.UID, Exact: 0o600})
 	if err != nil {

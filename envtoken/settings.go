@@ -2,7 +2,6 @@ package envtoken
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"io"
@@ -18,6 +17,7 @@ import (
 
 	"ccpost/inbox"
 	"ccpost/precheck"
+	"ccpost/precheck/digest"
 )
 
 // settingsKey is the one setting that this package reads and edits.
@@ -346,7 +346,7 @@ func revision(data []byte) string {
 	if data == nil {
 		return "absent"
 	}
-	sum := sha256.Sum256(data)
+	sum := digest.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }
 

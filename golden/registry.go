@@ -2,7 +2,6 @@ package golden
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf16"
+
+	"ccpost/precheck/digest"
 )
 
 // record has the fields of capture/registry-record.json in their order.
@@ -87,7 +88,7 @@ func (s *Session) register() error {
 		return err
 	}
 	if !s.cfg.NoSocketPath {
-		name := fmt.Sprintf("%d.%x.key", s.cfg.PID, sha256.Sum256([]byte(s.path)))
+		name := fmt.Sprintf("%d.%x.key", s.cfg.PID, digest.Sum256([]byte(s.path)))
 		if err := s.writeJSON(name, 0o600, key{s.cfg.PeerToken, s.record.ProcStart, s.record.PIDDomain}); err != nil {
 			return err
 		}

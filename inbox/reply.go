@@ -2,7 +2,6 @@ package inbox
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ccpost/precheck"
+	"ccpost/precheck/digest"
 )
 
 const (
@@ -42,7 +42,7 @@ const (
 // one for each message would dodge its brake on message loops. Sessions take
 // 1 to 16 hexadecimal digits and .sock.
 func replyName(uid int, from, target string) string {
-	sum := sha256.Sum256([]byte(strconv.Itoa(uid) + "\x00" + from + "\x00" + target))
+	sum := digest.Sum256([]byte(strconv.Itoa(uid) + "\x00" + from + "\x00" + target))
 	return hex.EncodeToString(sum[:8]) + ".sock"
 }
 
