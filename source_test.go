@@ -79,10 +79,18 @@ func scan(t *testing.T, path, file string, goroutines map[string]int) {
 				if forbidden(name) && !allowed {
 					t.Errorf("%s: %s calls %s", fset.Position(n.Pos()), where, name)
 				}
+				if (name == "unix.Socket" || name == "syscall.Socket") && (len(n.Args) == 0 || !isUnix(n.Args[0])) {
+					t.Errorf("%s: %s makes a socket that is no Unix socket", fset.Position(n.Pos()), where)
+				}
 			}
 			return true
 		})
 	}
+}
+
+func isUnix(family ast.Expr) bool {
+	sel, ok := family.(*ast.SelectorExpr)
+	return ok && sel.Sel.Name == "AF_UNIX"
 }
 
 func called(call *ast.CallExpr) string {
@@ -101,6 +109,7 @@ func forbidden(name string) bool {
 	switch name {
 	case "panic", "os.Exit", "syscall.Exit", "unix.Exit", "runtime.Goexit", "kong.Parse",
 		"regexp.MustCompile", "template.Must", "debug.SetTraceback",
+		"unix.Socketpair", "syscall.Socketpair", "unix.Syscall", "unix.RawSyscall", "syscall.Syscall", "syscall.RawSyscall", "syscall.Syscall6", "unix.Syscall6",
 		"os.StartProcess", "syscall.StartProcess", "syscall.ForkExec", "syscall.Exec", "unix.Exec":
 		return true
 	}
