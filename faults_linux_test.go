@@ -327,7 +327,8 @@ type tracer struct {
 	speedy  []string // strace's flags for only stopping at what is traced
 }
 
-func newTracer(t *testing.T) *tracer {
+// needStrace skips a test where no process can be traced.
+func needStrace(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("strace"); err != nil {
 		t.Skip("strace isn't installed")
@@ -335,6 +336,11 @@ func newTracer(t *testing.T) *tracer {
 	if b, err := exec.Command("strace", "-f", "-o", os.DevNull, "true").CombinedOutput(); err != nil {
 		t.Skipf("strace can't trace here: %v: %s", err, b)
 	}
+}
+
+func newTracer(t *testing.T) *tracer {
+	t.Helper()
+	needStrace(t)
 	tr := &tracer{program: filepath.Join(t.TempDir(), "ccpost")}
 	build := exec.Command("go", "build", "-o", tr.program, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")

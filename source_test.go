@@ -79,10 +79,36 @@ func scan(t *testing.T, path, file string, goroutines map[string]int) {
 				if forbidden(name) && !allowed {
 					t.Errorf("%s: %s calls %s", fset.Position(n.Pos()), where, name)
 				}
+				if opens(name) && !strings.HasPrefix(where, "ccpost/golden ") && !slices.Contains(openers, where) {
+					t.Errorf("%s: %s calls %s, where package precheck should open", fset.Position(n.Pos()), where, name)
+				}
+				if (name == "unix.Socket" || name == "syscall.Socket") && (len(n.Args) == 0 || !isUnix(n.Args[0])) {
+					t.Errorf("%s: %s makes a socket that is no Unix socket", fset.Position(n.Pos()), where)
+				}
 			}
 			return true
 		})
 	}
+}
+
+// openers may open what they do without package precheck's care: the system's own
+// files, directories, and settings wherever links lead, as Claude Code reads them.
+var openers = []string{
+	"ccpost spare", "ccpost/envtoken Session.running", "ccpost/envtoken ownPIDDomain", "ccpost/envtoken readLinked",
+	"ccpost/envtoken Settings.lock", "ccpost/envtoken Settings.replace", "ccpost/inbox lock",
+	"ccpost/precheck open", "ccpost/precheck mapped", "ccpost/precheck fdSteps.open",
+}
+
+func opens(name string) bool {
+	return slices.Contains([]string{
+		"os.Open", "os.OpenFile", "os.OpenRoot", "os.OpenInRoot", "os.ReadFile", "os.WriteFile", "os.Create", "os.DirFS",
+		"unix.Open", "unix.Openat", "unix.Openat2", "unix.Creat", "syscall.Open", "syscall.Openat", "syscall.Creat",
+	}, name)
+}
+
+func isUnix(family ast.Expr) bool {
+	sel, ok := family.(*ast.SelectorExpr)
+	return ok && sel.Sel.Name == "AF_UNIX"
 }
 
 func called(call *ast.CallExpr) string {
@@ -101,6 +127,7 @@ func forbidden(name string) bool {
 	switch name {
 	case "panic", "os.Exit", "syscall.Exit", "unix.Exit", "runtime.Goexit", "kong.Parse",
 		"regexp.MustCompile", "template.Must", "debug.SetTraceback",
+		"unix.Socketpair", "syscall.Socketpair", "unix.Syscall", "unix.RawSyscall", "syscall.Syscall", "syscall.RawSyscall", "syscall.Syscall6", "unix.Syscall6",
 		"os.StartProcess", "syscall.StartProcess", "syscall.ForkExec", "syscall.Exec", "unix.Exec":
 		return true
 	}

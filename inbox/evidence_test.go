@@ -177,6 +177,7 @@ func TestReceipts(t *testing.T) {
 			p.t.Cleanup(func() { c.Close() })
 			fmt.Fprint(c, p.status("denied", "")[:40])
 		}, short, inbox.SentNoReceipt, ""},
+		{"a good one that is too long", func(p *peer) { p.receipt(p.status("denied", `,"x":"`+strings.Repeat("x", 100<<10)+`"`)) }, short, inbox.SentNoReceipt, ""},
 		{"a line without end", func(p *peer) { p.receipt(strings.Repeat("x", 100<<10)); p.receipt(p.status("denied", "")) }, long, inbox.Denied, ""},
 		{"ten at once, one of them right", func(p *peer) {
 			var conns []net.Conn // all there before the right one says its word
