@@ -25,7 +25,7 @@ var details = [...]string{
 	"The exit code is the command's own, 128 and its number where a signal ended it, 126 or 127 where it can't be started. " +
 		"Standard output is the command's alone. --dry-run runs the command, and sends nothing. For example:\n\n    ccpost run --to api --on failure -- make test",
 	"For example:\n\n    ccpost list --verbose",
-	"Nothing is sent. For example:\n\n    ccpost check --to api --connect",
+	"Nothing is sent. Without --to, outside of a session, it says whether any session has an inbox. For example:\n\n    ccpost check --to api --connect",
 	"The setting is the user's crossSessionInbound. For example:\n\n    ccpost policy show --dir ~/src/api",
 	"For example:\n\n    ccpost rename --to api 'api (red)'",
 	"For example:\n\n    ccpost listen --behave hold -- ccpost send hello",

@@ -212,7 +212,7 @@ func TestCheckAgreesWithSend(t *testing.T) {
 			return env, []string{"--to", p.s.Path()}
 		}, named, inbox.NotLive, "", false},
 		// The environment's inbox is judged by who answers there; the record
-		// only adds a name to it. WANTED: with --connect that counts for check too.
+		// only adds a name to it. With --connect that counts for check too.
 		{"dead, inside", killed, own, inbox.SentNoReceipt, "", true},
 		{"no socket in the record", func(t *testing.T, p place, env []string) ([]string, []string) {
 			edit(t, p.file(), "messagingSocketPath", "messagingSocketPathX")
@@ -222,12 +222,12 @@ func TestCheckAgreesWithSend(t *testing.T) {
 			edit(t, p.file(), `"pid":`, `"pid":1`)
 			return env, nil
 		}, named, inbox.NoSessionRecord, inbox.ReasonBadRecord, false},
-		// WANTED: no record, and so no key.
+		// No record, and so no key.
 		{"broken record, by path", func(t *testing.T, p place, env []string) ([]string, []string) {
 			edit(t, p.file(), `"pid":`, `"pid":1`)
 			return env, []string{"--to", p.s.Path()}
 		}, named, inbox.NoAuthKey, inbox.ReasonNoRecord, false},
-		// WANTED: it only adds to the environment, and can be left out.
+		// It only adds to the environment, and can be left out.
 		{"broken record, inside", func(t *testing.T, p place, env []string) ([]string, []string) {
 			edit(t, p.file(), `"pid":`, `"pid":1`)
 			return env, nil
@@ -252,7 +252,7 @@ func TestCheckAgreesWithSend(t *testing.T) {
 			do(t, os.Chmod(filepath.Dir(p.file()), 0o770))
 			return env, nil
 		}, named, inbox.ForeignSocket, inbox.ReasonDirMode, false},
-		// WANTED: the others are looked into all the same.
+		// The others are looked into all the same.
 		{"others may write another registry", func(t *testing.T, p place, env []string) ([]string, []string) {
 			return env, []string{"--config-dir", p.config, "--config-dir", unsafeRegistry(t), "--to", "own"}
 		}, named, inbox.SentNoReceipt, "", false},
@@ -340,7 +340,7 @@ func TestCheckAgreesWithSend(t *testing.T) {
 		}, named, inbox.ForeignSocket, inbox.ReasonPeerPID, true},
 
 		// The environment's inbox is gone; the session's record tells where it is now.
-		// WANTED: for check as for send, and for send also where the token isn't set.
+		// For check as for send, and for send also where the token isn't set.
 		{"resumed elsewhere", func(t *testing.T, p place, env []string) ([]string, []string) {
 			return with(env, "CLAUDE_CODE_MESSAGING_SOCKET="+p.sockets+"/1.sock", "CLAUDE_PID=1"), nil
 		}, own, inbox.SentNoReceipt, "", false},
@@ -363,7 +363,7 @@ func TestCheckAgreesWithSend(t *testing.T) {
 			return with(env, p.s.Environ()...), []string{"--to", "other-one"}
 		}, own, inbox.SocketMissing, "", false},
 
-		// WANTED: nor where it bears our id, or our variables name its process.
+		// Nor where it bears our id, or our variables name its process.
 		{"another one's inbox is gone, and it has our id", func(t *testing.T, p place, env []string) ([]string, []string) {
 			pid := alive(t)
 			register(t, p.config, pid, filepath.Join(p.sockets, strconv.Itoa(pid)+".sock"), p.id)
@@ -375,7 +375,7 @@ func TestCheckAgreesWithSend(t *testing.T) {
 			return with(env, "CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN", "CLAUDE_PID="+strconv.Itoa(pid)), []string{"--to", "other-one"}
 		}, own, inbox.SocketMissing, "", false},
 
-		// WANTED: check doesn't bless what send refuses.
+		// Check doesn't bless what send refuses.
 		{"switched off", func(t *testing.T, p place, env []string) ([]string, []string) {
 			return append(env, "CCPOST=0"), nil
 		}, named, inbox.ChannelOff, "", false},
@@ -522,8 +522,8 @@ func TestNothingConnectsUnasked(t *testing.T) {
 		{"list"}, {"list", "-v"}, {"list", "--json"}, {"list", "-v", "--json"},
 		{"check"}, {"check", "--to", "only-one"}, {"check", "--to", "pid:" + strconv.Itoa(one)}, {"check", "--to", socket(one)}, {"check", "--to", "dir:/"}, {"check", "--to", "nobody"},
 		{"send", "--dry-run", "--to", "only-one", "x"}, {"send", "--dry-run", "--to", socket(one), "x"},
-		// WANTED: none of these may connect: two records bear one id, and the
-		// finder asks both. Without leave to connect it is ambiguous.
+		// None of these may connect: of two records that bear one id a post
+		// would ask both. Without leave to connect it is ambiguous.
 		{"check", "--to", "same-id-twice"}, {"check", "--all"}, {"check", "--to", "same-id"},
 		{"send", "--dry-run", "--to", "same-id-twice", "x"}, {"send", "--dry-run", "--all", "x"},
 	} {
@@ -550,7 +550,7 @@ func TestNothingConnectsUnasked(t *testing.T) {
 	}
 }
 
-// TestSelfElsewhere (WANTED: for rename too): where the environment's inbox is gone, the post goes to the
+// TestSelfElsewhere: where the environment's inbox is gone, the post goes to the
 // record of the environment's session id with that record's key, and to nobody else.
 func TestSelfElsewhere(t *testing.T) {
 	for _, kind := range []string{"missing", "refused"} {
@@ -645,7 +645,7 @@ func TestCheckNamesTheRecord(t *testing.T) {
 	do(t, os.Chmod(p.sockets, 0o700))
 	if runtime.GOOS == "linux" {
 		killed(t, p, nil)
-		// WANTED: a record does name it: record ok with its file, live no.
+		// A record does name it: record ok with its file, live no.
 		if s := steps("--to", "own"); s["record"] != "ok: "+p.file() || !strings.HasPrefix(s["live"], "no: pid ") || !strings.HasPrefix(s["socket"], ": ") {
 			t.Errorf("%v", s)
 		}
@@ -707,7 +707,7 @@ func TestConfirmed(t *testing.T) {
 		}
 	})
 	t.Run("by its old name", func(t *testing.T) {
-		// WANTED: that the name changes is what was asked for, and not session-changed.
+		// That the name changes is what was asked for, and not session-changed.
 		p := settle(t, golden.Config{Name: "before"})
 		r, e := reports(t, environ(t, "CLAUDE_CONFIG_DIR="+p.config), "rename", "--to", "before", "after")
 		if len(r) != 1 || r[0].Outcome != inbox.RenameSent || e.code != 0 || r[0].Confirmed == nil || !*r[0].Confirmed {
@@ -774,8 +774,8 @@ func TestListMany(t *testing.T) {
 }
 
 // TestListBesideBadOnes: whatever another record says, a session is listed, and
-// the JSON is one array. WANTED: also beside a startedAt after the year 9999,
-// which encoding/json refuses.
+// the JSON is one array. So they are beside a startedAt after the
+// year 9999, which encoding/json refuses.
 func TestListBesideBadOnes(t *testing.T) {
 	p := settle(t, golden.Config{Name: "own"})
 	pid := alive(t)

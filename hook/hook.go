@@ -31,10 +31,10 @@ const (
 	MaxDepth = 1000
 )
 
-// Event is one hook event. Its fields are named as in testdata/input, which was
-// captured; one that is missing or of another type is empty, and an unknown
-// event is as good as a known one, since new ones appear every few weeks. All
-// are input: nothing about them was checked.
+// Event is one hook event. Its fields are named as in golden/capture/hook-input,
+// which was captured; one that is missing or of another type is empty, and an
+// unknown event is as good as a known one, since new ones appear every few
+// weeks. All are input: nothing about them was checked.
 type Event struct {
 	Name             string // hook_event_name
 	SessionID        string // session_id

@@ -34,10 +34,13 @@ func mustParse(t testing.TB, doc string) hook.Event {
 	return e
 }
 
+// captured is where the measured inputs are.
+const captured = "../golden/capture/hook-input/"
+
 // captures are the measured inputs, by file name.
 func captures(t testing.TB) map[string]string {
 	t.Helper()
-	files, err := filepath.Glob("testdata/input/*.json")
+	files, err := filepath.Glob(captured + "*.json")
 	if err != nil || len(files) < 18 {
 		t.Fatalf("captures: %d files, %v", len(files), err)
 	}

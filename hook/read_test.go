@@ -329,7 +329,7 @@ func TestReadOtherInputs(t *testing.T) {
 		wantReason(t, budget(t, long), f, hook.NoInput, "nothing on standard input")
 	})
 	t.Run("regular file", func(t *testing.T) {
-		f, err := os.Open(filepath.Join("testdata", "input", "Stop.json"))
+		f, err := os.Open(captured + "Stop.json")
 		if err != nil {
 			t.Fatal(err)
 		}

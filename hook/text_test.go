@@ -225,7 +225,7 @@ func TestTextIsCapped(t *testing.T) {
 }
 
 func BenchmarkHook(b *testing.B) {
-	f, err := os.Open("testdata/input/PostToolUse-Bash.json")
+	f, err := os.Open(captured + "PostToolUse-Bash.json")
 	if err != nil {
 		b.Fatal(err)
 	}

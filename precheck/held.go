@@ -29,9 +29,6 @@ func (h *Held) DirAddr() string { return filepath.Dir(h.addr) }
 // Dir is the directory of the socket as the path was spelled.
 func (h *Held) Dir() string { return filepath.Dir(h.path) }
 
-// Name is the socket's name in its directory.
-func (h *Held) Name() string { return filepath.Base(h.path) }
-
 // Recheck is for after the connect. Where the address is a plain path the
 // socket may have been swapped since it was judged, so everything is judged
 // once more, and must be the same socket ([Missing] if it is another one).

@@ -321,11 +321,11 @@ func (b *bench) largeEvents(hook *runner) (list []largeEvent, posts int, err err
 	return list, posts, nil
 }
 
-// event is a PostToolUse event of this session, as captured
-// (hook/testdata/input), and its transcript: a conversation of some 100 KB, in
-// which the turn that the event is from is the last.
+// event is a PostToolUse event of this session, as in golden/capture/hook-input,
+// and its transcript: a conversation of some 100 KB, in which the turn that the
+// event is from is the last.
 func event(home, sessionID string) ([]byte, error) {
-	raw, err := os.ReadFile("hook/testdata/input/PostToolUse-Bash.json")
+	raw, err := os.ReadFile("golden/capture/hook-input/PostToolUse-Bash.json")
 	if err != nil {
 		return nil, err
 	}
