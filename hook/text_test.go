@@ -73,6 +73,11 @@ func TestTexts(t *testing.T) {
 			t.Errorf("no fixture for %s", name)
 		}
 	}
+	for _, name := range hook.Events() {
+		if !slices.Contains(protocolEvents, name) {
+			t.Errorf("%s has a rule, and none of these tests tries it", name)
+		}
+	}
 	const golden = "testdata/texts.golden"
 	if *update.Golden {
 		if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil {
