@@ -451,7 +451,7 @@ func TestPostOffersAuthAlone(t *testing.T) {
 	}
 	right := target
 	right.FromKey, right.Version = true, "2.1.247"
-	out, err = inbox.Post(within(t, 400*time.Millisecond), right, inbox.Message{Body: "x"}, inbox.Options{})
+	out, err = inbox.Post(within(t, 4*time.Second), right, inbox.Message{Body: "x"}, inbox.Options{})
 	check(t, out, err, inbox.SentNoReceipt, "")
 	if n := len(s.Messages()); n != 1 {
 		t.Errorf("%d messages were taken", n)
