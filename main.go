@@ -187,8 +187,11 @@ func (a *app) parse(args []string) int {
 	if err != nil {
 		return a.ui.fault(err)
 	}
-	if len(args) == 0 {
+	switch {
+	case len(args) == 0:
 		args = []string{"--help"}
+	case len(args) == 1 && args[0] == "--version": // as many programs have it
+		args = []string{"version"}
 	}
 	for _, n := range k.Model.Children {
 		if n.Name == args[0] {

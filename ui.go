@@ -132,6 +132,9 @@ func (u ui) result(e ending) int {
 		r.Hint = fmt.Sprintf("did you mean %q?", failed.Near)
 	case out.Name == inbox.Usage:
 		r.Hint = "see ccpost " + u.command + "--help"
+		if u.command == "send " && strings.Contains(detail, "unexpected argument") {
+			r.Hint = "put a message of several words into quotes; " + r.Hint
+		}
 	}
 	var many *envtoken.Ambiguous
 	if errors.As(e.err, &many) {
