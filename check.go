@@ -83,7 +83,7 @@ func (c *checkCmd) run(a *app) int {
 	ctx, cancel := context.WithTimeout(a.ctx, c.Timeout)
 	defer cancel()
 	if len(c.To) == 0 && !c.All && a.getenv(envtoken.EnvSocket) == "" && a.getenv(envtoken.EnvSession) == "" {
-		return c.channel(a)
+		return c.channel(a, ctx)
 	}
 	var endings []ending
 	f := c.finder(a)
@@ -205,18 +205,25 @@ func version(t inbox.Target) step {
 	return step{"version", "ok", t.Version}
 }
 
-// channel says whether this machine has any session that can be reached.
-func (c *checkCmd) channel(a *app) int {
+// channel says whether this machine has any session that can be reached, and
+// which one it found.
+func (c *checkCmd) channel(a *app, ctx context.Context) int {
 	f := c.finder(a)
-	records, errs := f.Records(a.ctx)
+	records, errs := f.Records(ctx)
 	err := error(f.Nowhere(inbox.NoSocketPath, "no record names a socket that would be dialled,", errs))
 	var target inbox.Target
 	for _, r := range records {
 		if r.Err != nil {
 			continue
 		}
-		if t, e := r.Target(); e == nil {
-			target, err = t, nil
+		t, e := r.Target()
+		if e != nil {
+			continue
+		}
+		if target, err = t, nil; c.Connect {
+			_, err = inbox.Probe(ctx, t, inbox.Options{Logger: a.ui.logger()})
+		}
+		if err == nil {
 			break
 		}
 	}
@@ -225,5 +232,5 @@ func (c *checkCmd) channel(a *app) int {
 	}
 	out := noOutcome
 	out.Name = inbox.Reachable
-	return a.report([]ending{{target: target, out: out, err: err, steps: []step{}}})
+	return a.report([]ending{{target: target, out: out, err: err, why: label(target), steps: []step{}}})
 }
