@@ -1,11 +1,14 @@
 package hook_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -196,21 +199,84 @@ func BenchmarkChain(b *testing.B) {
 	}
 }
 
+// FuzzChain holds the search through a transcript against encoding/json's
+// reading of every row.
 func FuzzChain(f *testing.F) {
-	for _, row := range []string{human, poster, unknown, overseer, result, feedback, absorbed} {
+	all := []string{human, poster, unknown, noFrom, overseer, result, feedback, compact, stopped, absorbed, said}
+	for i, row := range all {
+		f.Add([]byte(row))
+		f.Add([]byte(other(row) + "\n" + all[(i+1)%len(all)] + "\n" + row + "\n" + said + "\n"))
+		f.Add([]byte(row + "\n" + strings.Repeat(said+"\n", 30<<10/len(said))))                 // more than one step
+		f.Add([]byte(other(human) + "\n" + row + "\n" + strings.Repeat("x", 8<<10-len(row)/2))) // cut by a step
+	}
+	for _, row := range []string{
+		strings.Replace(poster, "p1", `\u00701`, 1), strings.Replace(poster, "peer", `\u0070eer`, 1), strings.Replace(poster, `"user"`, `"us\u0065r"`, 1),
+		strings.Replace(poster, `"isMeta"`, `"type":"system","isMeta"`, 1), strings.Replace(poster, `"x"`, `[{"type":"tool_result"}]`, 1), poster + poster,
+		strings.Replace(overseer, "4711", "47110815471", 1), strings.Replace(overseer, "uds:/", "uds:", 1), strings.Replace(overseer, "4711", "", 1), "\xef\xbb\xbf" + poster,
+	} {
 		f.Add([]byte(row + "\n"))
 	}
+	path := filepath.Join(f.TempDir(), "transcript.jsonl")
+	open := func() (*os.File, error) { return os.Open(path) }
 	f.Fuzz(func(t *testing.T, rows []byte) {
-		path := filepath.Join(t.TempDir(), "transcript.jsonl")
 		if err := os.WriteFile(path, rows, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		open := func() (*os.File, error) { return os.Open(path) }
-		for _, id := range []string{"", "p1"} {
-			_, skip := hook.Event{Name: "Stop", TranscriptPath: "/t", PromptID: id}.Chain(t.Context(), open)
-			if skip && !strings.Contains(string(rows), "peer") && !strings.Contains(string(rows), `\u`) {
-				t.Errorf("skipped without a peer")
+		done, cancel := context.WithCancel(t.Context())
+		cancel() // rows that aren't written yet are not waited for
+		_, withID := hook.Event{Name: "Stop", TranscriptPath: "/t", PromptID: "p1"}.Chain(done, open)
+		_, without := hook.Event{Name: "Stop", TranscriptPath: "/t"}.Chain(done, open)
+
+		var any, last bool
+		for row := range bytes.SplitSeq(rows, []byte("\n")) {
+			began, ok := begins(row)
+			if !ok {
+				return
 			}
+			// A session writes these words in plain letters; others needn't be found.
+			plain := func(word string) bool { return bytes.Contains(row, []byte(word)) }
+			if began.tells && plain(`"user"`) {
+				last = began.posted
+			}
+			any = any || began.posted && began.promptID == "p1" && plain("p1") && bytes.Contains(rows, []byte(`"peer"`))
+		}
+		if without != last {
+			t.Errorf("without a prompt id: skip %t, the last row that tells says %t: %.1000q", without, last, rows)
+		}
+		// Where another turn's row lies between, the search may end before.
+		const oneStep = 8 << 10
+		if withID && !any || any && !withID && len(rows) <= oneStep && bytes.Contains(rows, []byte(`"peer"`)) {
+			t.Errorf("with a prompt id: skip %t, the rows say %t: %.1000q", withID, any, rows)
 		}
 	})
 }
+
+type beginning struct {
+	tells, posted bool
+	promptID      string
+}
+
+// begins is a second reading of what a row says of how its turn began. It is
+// not ok where a flag is neither true nor false, which no session writes.
+func begins(row []byte) (b beginning, ok bool) {
+	if !json.Valid(row) {
+		return b, true
+	}
+	b.promptID = text(at(row, "promptId"))
+	flag := false
+	for _, name := range []string{"isMeta", "isCompactSummary", "isSidechain"} {
+		switch v := string(at(row, name)); v {
+		case "true":
+			flag = true
+		case "", "false", "null":
+		default:
+			return b, false
+		}
+	}
+	peer := text(at(row, "origin", "kind")) == "peer"
+	b.tells = text(at(row, "type")) == "user" && text(at(row, "message", "content", "0", "type")) != "tool_result" && (peer || !flag)
+	b.posted = b.tells && peer && !ownSocket.MatchString(text(at(row, "origin", "from")))
+	return b, true
+}
+
+var ownSocket = regexp.MustCompile(`(?s)^uds:/(.*/)?[0-9]{1,10}\.sock/*$`)

@@ -1,9 +1,11 @@
 package hook_test
 
 import (
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
+	"unicode"
 
 	"ccpost/hook"
 )
@@ -98,11 +100,17 @@ func TestExpandIsBounded(t *testing.T) {
 	}
 }
 
+// FuzzExpand holds templates against a reading by a regular expression, and the
+// fields against encoding/json's.
 func FuzzExpand(f *testing.F) {
-	for _, s := range []string{"{yes}", "{{", "{a|b}", "}}{x", "{tool_input.deep.a.2.k-e_y|}", "{", "{tool_input.deep.a.99999999999999999999}", "\xff{yes}"} {
+	for _, s := range []string{
+		"{yes}", "{{", "{a|b}", "}}{x", "{tool_input.deep.a.2.k-e_y|}", "{", "{tool_input.deep.a.99999999999999999999}", "{tool_input.deep.a.18446744073709551616}",
+		"\xff{yes}", "{tool_input.deep.a.01}", "{tool_input.deep.a.-1}", "{nil|\xff}{{{7}}}", "{a..b}", "{|}", "}{{{}", "{tool_input.deep}{tool_input.n}{no}{missing|é}",
+	} {
 		f.Add(s, templateDoc)
 	}
 	f.Add("{a.0.b}", `{"a":[{"b":"\ud800"}]}`)
+	f.Add("{a}{b}", `{"a":1,"a":2,"b":{"c": [ 1 , 2 ]},"\u0062":3}`)
 	f.Fuzz(func(t *testing.T, template, doc string) {
 		err := hook.CheckTemplate(template)
 		e, perr := hook.Parse([]byte(doc))
@@ -113,10 +121,81 @@ func FuzzExpand(f *testing.F) {
 		if (err == nil) != (xerr == nil) {
 			t.Fatalf("CheckTemplate %v, Expand %v", err, xerr)
 		}
-		if err == nil {
-			checkText(t, got, hook.MaxText)
-		} else if reason(err) != hook.BadTemplate {
+		if err != nil && reason(err) != hook.BadTemplate {
 			t.Fatal(err)
 		}
+		want, ok := expand(template, strings.TrimPrefix(doc, "\ufeff"))
+		got, want = merged(got), merged(want)
+		if ok != (err == nil) {
+			t.Fatalf("%q: %v, a second reading says %t", template, err, ok)
+		}
+		if err != nil {
+			return
+		}
+		checkText(t, got, hook.MaxText)
+		switch blank := strings.Trim(strings.Map(visible, want), " ") == ""; {
+		case blank:
+			if strings.ContainsFunc(got, unicode.IsControl) {
+				t.Errorf("%q: %q stands for a blank text", template, got)
+			}
+		case len(want) <= hook.MaxText:
+			if got != want {
+				t.Errorf("%q of %q\n got %q\nwant %q", template, doc, got, want)
+			}
+		default:
+			kept, _, _ := strings.Cut(got, "\n[… ")
+			if !strings.HasPrefix(want, kept) {
+				t.Errorf("%q of %q is not the beginning of what was named", template, doc)
+			}
+		}
 	})
+}
+
+// merged makes one of several U+FFFD in a row: readers differ in how many broken
+// bytes one stands for.
+func merged(s string) string {
+	return regexp.MustCompile("\uFFFD+").ReplaceAllString(s, "\uFFFD")
+}
+
+// visible makes a space of what can't be seen.
+func visible(r rune) rune {
+	if unicode.IsSpace(r) || unicode.IsControl(r) {
+		return ' '
+	}
+	return r
+}
+
+var (
+	pieces = regexp.MustCompile(`\{\{|\}\}|\}|\{([^{}]*)\}|[^{}]+|\{`)
+	field  = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
+)
+
+// expand is a second reading of a template. It is not ok where the template
+// isn't one.
+func expand(template, doc string) (out string, ok bool) {
+	var b strings.Builder
+	for _, piece := range pieces.FindAllString(template, -1) {
+		switch {
+		case piece == "{":
+			return "", false
+		case piece == "{{", piece == "}}":
+			b.WriteString(piece[:1])
+		case piece[0] != '{':
+			b.WriteString(strings.ToValidUTF8(piece, "\uFFFD"))
+		default:
+			name, otherwise, _ := strings.Cut(piece[1:len(piece)-1], "|")
+			if !field.MatchString(name) {
+				return "", false
+			}
+			switch v := at([]byte(doc), strings.Split(name, ".")...); {
+			case v == nil || string(v) == "null":
+				b.WriteString(strings.ToValidUTF8(otherwise, "\uFFFD"))
+			case v[0] == '"':
+				b.WriteString(text(v))
+			default:
+				b.WriteString(strings.ToValidUTF8(string(v), "\uFFFD"))
+			}
+		}
+	}
+	return b.String(), true
 }
