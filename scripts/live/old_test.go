@@ -35,7 +35,7 @@ func TestNoInboxWithoutNetwork(t *testing.T) {
 		args = append(args, "--to", "worker-a")
 		r := h.run(t, args...)
 		if r.exit != 69 || !strings.HasPrefix(r.stderr, "ccpost: no-socket-path: ") ||
-			!strings.Contains(r.stderr, "\nhint: ") || !strings.Contains(r.stderr, "be of an older version") {
+			!strings.Contains(r.stderr, "\nhint: ") || !strings.Contains(r.stderr, "an older version") {
 			t.Errorf("%s exits %d and says %q", args[0], r.exit, r.stderr)
 		}
 	}
