@@ -32,6 +32,7 @@ import (
 //	                         flags of standin; sets $NAME_SOCKET, _CONFIG, _PID and _ID
 //	inside NAME              sets the variables that the session's hooks would get
 //	outside                  empties them
+//	killed NAME              kills the session and waits for its end
 //	exits CODE PROGRAM...    runs a program, and holds it to this very exit code
 //	object FIELD=VALUE...    holds what was printed to one JSON report with these values,
 //	                         and to nothing on standard error; here and above A|B is either
@@ -69,6 +70,7 @@ func TestScripts(t *testing.T) {
 			"session": scriptSession,
 			"inside":  scriptInside,
 			"outside": scriptOutside,
+			"killed":  scriptKilled,
 			"exits":   scriptExits,
 			"object":  scriptObject,
 			"arrived": scriptArrived,
@@ -85,8 +87,10 @@ type sessionsKey struct{}
 // scripted is a session of a script.
 type scripted struct {
 	announced
-	lines string // the file for what arrives
-	names *strings.Replacer
+	cmd    *exec.Cmd
+	killed bool
+	lines  string // the file for what arrives
+	names  *strings.Replacer
 }
 
 func sessionOf(ts *testscript.TestScript, args []string) *scripted {
@@ -118,9 +122,10 @@ func scriptSession(ts *testscript.TestScript, neg bool, args []string) {
 	stdout, err := cmd.StdoutPipe()
 	ts.Check(err)
 	ts.Check(cmd.Start())
+	s.cmd = cmd
 	ts.Defer(func() {
 		stdin.Close()
-		if err := cmd.Wait(); err != nil && ts.Getenv(name+"_KILLED") == "" {
+		if err := cmd.Wait(); err != nil && !s.killed {
 			fmt.Fprintln(os.Stderr, "the stand-in session", name+":", err)
 		}
 	})
@@ -135,6 +140,15 @@ func scriptSession(ts *testscript.TestScript, neg bool, args []string) {
 	} {
 		ts.Setenv(name+"_"+k, v)
 	}
+}
+
+// scriptKilled kills a session and waits for its end: until then its socket
+// still takes connections.
+func scriptKilled(ts *testscript.TestScript, neg bool, args []string) {
+	s := sessionOf(ts, args)
+	ts.Check(s.cmd.Process.Kill())
+	s.killed = true
+	_ = s.cmd.Wait()
 }
 
 func scriptInside(ts *testscript.TestScript, neg bool, args []string) {
