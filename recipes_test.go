@@ -11,19 +11,14 @@ import (
 	"testing"
 
 	"ccpost/golden"
+	"ccpost/scripts/readme"
 )
 
 // recipe is the README's block of this name.
 func recipe(t *testing.T, name string) string {
 	t.Helper()
-	b, err := os.ReadFile("README.md")
+	block, err := readme.Block("README.md", name)
 	do(t, err)
-	_, rest, found := strings.Cut(string(b), "<!-- recipe: "+name+" -->\n```")
-	_, rest, fenced := strings.Cut(rest, "\n")
-	block, _, closed := strings.Cut(rest, "\n```\n")
-	if !found || !fenced || !closed {
-		t.Fatalf("the README has no recipe named %s", name)
-	}
 	return block
 }
 

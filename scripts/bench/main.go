@@ -25,6 +25,8 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+
+	"ccpost/scripts/readme"
 )
 
 func main() {
@@ -33,7 +35,7 @@ func main() {
 	}
 	var b bench
 	flag.IntVar(&b.starts, "n", 400, "starts of each poster")
-	readme := flag.String("readme", "README.md", "the file with the table")
+	file := flag.String("readme", "README.md", "the file with the table")
 	plotFile := flag.String("plot", "scripts/bench/bench.svg", "the plot")
 	flag.Func("also", "another build of ccpost, as NAME=PATH; may be repeated", func(s string) error {
 		name, path, ok := strings.Cut(s, "=")
@@ -45,7 +47,7 @@ func main() {
 	})
 	flag.Parse()
 	debug.SetGCPercent(-1)
-	exit(run(&b, *readme, *plotFile))
+	exit(run(&b, *file, *plotFile))
 }
 
 func exit(err error) {
@@ -56,14 +58,14 @@ func exit(err error) {
 	os.Exit(0)
 }
 
-func run(b *bench, readme, plotFile string) error {
+func run(b *bench, file, plotFile string) error {
 	if b.starts < 1 {
 		return errors.New("-n is 1 or more")
 	}
 	var before, after string
-	if readme != "" {
+	if file != "" {
 		var err error
-		if before, after, err = split(readme); err != nil {
+		if before, _, after, err = readme.Section(file, "bench"); err != nil {
 			return err
 		}
 	}
@@ -71,9 +73,10 @@ func run(b *bench, readme, plotFile string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Print(r.table())
-	if readme != "" {
-		if err := os.WriteFile(readme, []byte(before+r.table()+after), 0o644); err != nil {
+	table := r.table()
+	fmt.Print(table)
+	if file != "" {
+		if err := os.WriteFile(file, []byte(before+table+after), 0o644); err != nil {
 			return err
 		}
 	}
@@ -81,19 +84,4 @@ func run(b *bench, readme, plotFile string) error {
 		return os.WriteFile(plotFile, []byte(r.plot()), 0o644)
 	}
 	return nil
-}
-
-// split returns the file up to the table and from its end.
-func split(path string) (before, after string, err error) {
-	const begin, end = "<!-- bench -->\n", "<!-- /bench -->"
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return "", "", err
-	}
-	before, rest, begun := strings.Cut(string(b), begin)
-	_, after, ended := strings.Cut(rest, end)
-	if !begun || !ended {
-		return "", "", fmt.Errorf("%s has no section between %q and %q", path, begin, end)
-	}
-	return before + begin, end + after, nil
 }

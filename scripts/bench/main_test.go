@@ -4,7 +4,6 @@ import (
 	"encoding/xml"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -105,25 +104,5 @@ func TestPlot(t *testing.T) {
 	}
 	if !strings.Contains(got, "prefers-color-scheme: dark") || strings.Contains(got, "NaN") || strings.Contains(got, "%!") {
 		t.Errorf("not to be read:\n%s", got)
-	}
-}
-
-func TestSplit(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "README.md")
-	for text, ok := range map[string]bool{
-		"a\n<!-- bench -->\nold\n<!-- /bench -->\nb\n": true,
-		"a\n<!-- bench -->\nold\n":                     false,
-		"a\n":                                          false,
-	} {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		before, after, err := split(file)
-		if (err == nil) != ok {
-			t.Errorf("%q: %v", text, err)
-		}
-		if ok && before+"new\n"+after != "a\n<!-- bench -->\nnew\n<!-- /bench -->\nb\n" {
-			t.Errorf("%q is split into %q and %q", text, before, after)
-		}
 	}
 }

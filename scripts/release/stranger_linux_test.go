@@ -11,19 +11,15 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"ccpost/scripts/readme"
 )
 
 // block is the README's block of this name.
 func block(t *testing.T, name string) string {
 	t.Helper()
-	b, err := os.ReadFile("../../README.md")
+	text, err := readme.Block("../../README.md", name)
 	do(t, err)
-	_, rest, found := strings.Cut(string(b), "<!-- recipe: "+name+" -->\n```")
-	_, rest, fenced := strings.Cut(rest, "\n")
-	text, _, closed := strings.Cut(rest, "\n```\n")
-	if !found || !fenced || !closed {
-		t.Fatalf("the README has no block named %s", name)
-	}
 	return strings.ReplaceAll(text, "linux_amd64", "linux_"+runtime.GOARCH) + "\n"
 }
 
